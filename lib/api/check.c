@@ -14,8 +14,8 @@
 struct extent {
     const char *name;
     uintptr_t at;
-    size_t bytes; /* bytes from its start to the end of the last block */
-    bool used;    /* this rank uses it, and it is not empty */
+    size_t bytes; /* bytes from the start of the buffer to the end of the last block */
+    bool used;    /* this rank uses the buffer, and it is not empty */
 };
 
 static int bad(struct ncoll_group *g, const char *remedy, const char *cause, size_t a, size_t b)
@@ -65,7 +65,7 @@ static int check_blocks_apart(struct ncoll_group *g, const size_t *counts, const
     return rc;
 }
 
-/* Computes the length of a buffer up to the end of its last block, in elements. */
+/* Computes the number of bytes of a buffer up to the end of its last block. */
 static int reach_of(struct ncoll_group *g, size_t count, const size_t *counts, const size_t *displs,
                     size_t element, size_t *bytes)
 {
@@ -112,8 +112,8 @@ static int find_extents(struct ncoll_group *g, const struct call_args *a, size_t
     return rc;
 }
 
-/* Returns the address inside the larger buffer at which the smaller one must lie for a call in
- * place. */
+/* Returns the offset in bytes inside the larger buffer at which the smaller one must lie for a call
+ * in place. */
 static uintptr_t own_block(const struct ncoll_group *g, const struct call_args *a, size_t element)
 {
     size_t at = (size_t)g->rank * a->count;
@@ -152,7 +152,7 @@ static int check_missing(struct ncoll_group *g, const struct extent *in, const s
                        "%s is NULL where %zu bytes are needed", missing->name, missing->bytes);
 }
 
-/* Checks buffers that must not overlap. */
+/* Checks that buffers do not overlap, and that none is missing. */
 static int check_extents(struct ncoll_group *g, const struct extent *in, const struct extent *out)
 {
     size_t in_end = in->at + in->bytes, out_end = out->at + out->bytes;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The public collectives. Each of them collects its arguments, for the call with a time-out, the
- * request and the persistent request. The rest is the same for all: find the call among the recent
- * ones or check it, begin it, drive it.
+ * The public collectives. Each has three functions: a blocking call, a request and a persistent
+ * request. Each function collects the arguments. The rest is the same for all: find the call among
+ * the known calls or check its arguments, begin it, drive it.
  */
 #include <string.h>
 
@@ -19,7 +19,8 @@
 /* ------------------------------------------------------------------ calls --------------------- */
 
 /* Finds the known call with these arguments. If there is none, *k is NULL, and the arguments are
- * checked. A call with a threshold is known by its key; the threshold itself is this call's. */
+ * checked. A call with a threshold is found by its threshold_key; the known call then takes the
+ * threshold of the present call. */
 static int find_or_check(struct ncoll_group *g, const struct call_args *args, struct known_call **k)
 {
     *k = ncoll__known_find(g, args);
@@ -28,7 +29,8 @@ static int find_or_check(struct ncoll_group *g, const struct call_args *args, st
     return *k != NULL ? NCOLL_OK : ncoll__check_args(g, args);
 }
 
-/* Notes the blocking call that has timed out, or NULL when it has ended. */
+/* Sets the blocking call of the group that has timed out; NULL: it has ended. Counts it in
+ * ctx->pending. */
 static void set_unfinished(struct ncoll_group *g, struct known_call *k)
 {
     g->ctx->pending += (unsigned)(k != NULL) - (unsigned)(g->known.unfinished != NULL);
@@ -104,7 +106,7 @@ int ncoll__call(struct ncoll_group *g, const struct call_args *args, int64_t tim
     return rc;
 }
 
-/* Makes a blocking call in the entry that call_expected() has taken. */
+/* Makes a blocking call in a context that call_expected() has entered, and leaves the context. */
 static int call(struct ncoll_group *g, const struct call_args *args, int64_t timeout_ns,
                 struct entry *entry)
 {
@@ -123,9 +125,10 @@ int ncoll__call_allreduce(struct ncoll_group *g, const void *in, void *out, size
     return ncoll__call(g, &args, timeout_ns);
 }
 
-/* The short path. Returns true if the call has been made, or was refused. It is inlined where the
- * arguments are constants or in registers, so that they are compared there and not written to
- * memory. */
+/* The short path: enters the context, and makes the call if it is the expected one. Returns true if
+ * the call has been made, with its status in *rc, or was refused. Otherwise the context stays
+ * entered. The function is inlined where the arguments are constants or in registers, so that they
+ * are compared there and not written to memory. */
 static inline __attribute__((always_inline)) bool call_expected(struct ncoll_group *g,
                                                                 const struct plain_args *args,
                                                                 int64_t timeout_ns,
@@ -151,7 +154,7 @@ static int check_request(struct ncoll_group *g, ncoll_request **request)
     return ncoll__group_ending(g) ? ncoll__group_busy(g) : NCOLL_OK;
 }
 
-/* Takes a request for a call, and finds the call or remembers it. */
+/* Takes memory for a request, and finds the known call for it, or makes one. */
 static int take_request(struct ncoll_group *g, const struct call_args *args,
                         ncoll_request **request, struct known_call **k, struct ncoll_request **r)
 {
@@ -166,7 +169,7 @@ static int take_request(struct ncoll_group *g, const struct call_args *args,
     return *r != NULL ? NCOLL_OK : NCOLL_ERR_MEMORY;
 }
 
-/* Starts a request that was taken; an error gives it back. */
+/* Starts a request that ncoll__request_take() has returned. On an error gives it back. */
 static int start_taken(struct ncoll_group *g, struct ncoll_request *r, struct known_call *k,
                        ncoll_request **request)
 {
@@ -225,9 +228,9 @@ int ncoll__request_end(ncoll_request **request)
     struct ncoll_request *r = *request;
     int rc = r->call.status;
 
-    if (rc == NCOLL_ERR_CODEC) /* record the reason again */
+    if (rc == NCOLL_ERR_CODEC) /* records the codec's error again */
         ncoll__compressed_fail(r->known.args.compressor);
-    else if (rc != NCOLL_OK) /* if the job has failed, do the same */
+    else if (rc != NCOLL_OK) /* records the failure of the job again, if there is one */
         ncoll__failure(r->group->ctx);
     r->started = false;
     if (!r->persistent) {
@@ -256,7 +259,8 @@ int ncoll_wait(ncoll_request **request, int64_t timeout_ns)
 
 /* ------------------------------------------------------------------ persistent requests ------- */
 
-/* Copies the arrays of a call that is planned whenever it begins. Plans have copies of their own. */
+/* Copies the arrays of a persistent request without a plan, which is planned whenever it starts.
+ * Plans have copies of their own. */
 static int keep_arrays(struct ncoll_group *g, struct ncoll_request *r)
 {
     struct call_args *args = &r->known.args;

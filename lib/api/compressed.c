@@ -29,8 +29,8 @@ static int check_compressor(struct ncoll_group *g, const struct call_args *a)
     return NCOLL_OK;
 }
 
-/* The arguments of the call without compression, which is checked in its place. The root of a bcast
- * has two buffers, as all ranks of an allreduce have. */
+/* Checks the arguments as if the call were without compression. The root of a bcast has two
+ * buffers, `in` and `out`, which are checked here, too. */
 static int check_args(struct ncoll_group *g, const struct call_args *a, ncoll_op op)
 {
     struct call_args plain = *a;
@@ -69,7 +69,7 @@ static int call(struct ncoll_group *g, const struct call_args *args, ncoll_op op
     return rc == NCOLL_ERR_CODEC ? ncoll__compressed_fail(args->compressor) : rc;
 }
 
-/* Makes a request and starts it; or a persistent request. */
+/* Makes a request: one that is started, if start is true, else a persistent one. */
 static int make_request(struct ncoll_group *g, const struct call_args *args, ncoll_op op,
                         bool start, ncoll_request **request)
 {

@@ -35,7 +35,7 @@ static int check_codec(struct ncoll_context *ctx, const ncoll_codec *codec)
                        "the codec is not valid: %s", wrong);
 }
 
-/* The level of a fraction: see signature.h. */
+/* Returns the level that stands for the fraction of a top-k codec: see OP_CODEC in signature.h. */
 static unsigned level_of(double fraction)
 {
     double level = round(-8 * log2(fraction));
@@ -55,7 +55,7 @@ static unsigned op_of(const ncoll_codec *codec)
                                             : CODEC_USER);
 }
 
-/* Returns 16 bits for what all ranks must have alike. */
+/* Returns a hash, of 16 bits, of what must be the same on all ranks. */
 static unsigned definition_of(const struct ncoll_compressor *z)
 {
     const size_t numbers[] = {z->name.hash, z->codec.flags,  z->codec.parameters,
@@ -77,7 +77,8 @@ static bool take(struct ncoll_compressor *z, void *memory, size_t n, size_t size
     return *out != NULL;
 }
 
-/* Takes heads and counts, for lengths that differ. */
+/* Allocates the heads and counts of blocks, for a codec without NCOLL_CODEC_FIXED. Returns false if
+ * there is no memory. */
 static bool take_lengths(struct ncoll_compressor *z, size_t ranks)
 {
     bool taken = take(z, &z->own_heads, ranks, WORD) && take(z, &z->got_heads, ranks, WORD) &&

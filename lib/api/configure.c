@@ -15,7 +15,7 @@ static char *own_text(struct ncoll_context *ctx, const char *text)
     return copy != NULL ? memcpy(copy, text, len) : NULL;
 }
 
-/* Lists the strings among the settings, which are copied, and freed with the context. */
+/* Lists the settings that are strings. They are copied, and freed with the context. */
 #define TEXTS (9 + 2 * (COLLECTIVES - 1))
 static void list_texts(struct ncoll_context *ctx, const char **texts[TEXTS])
 {
@@ -112,7 +112,7 @@ static int check_names(struct ncoll_context *ctx)
     return NCOLL_OK;
 }
 
-/* Refuses two ways of the program's own for ranks to find each other. */
+/* Returns an error if the program gives both callbacks and an allgather for the user bootstrap. */
 static int check_ways(struct ncoll_context *ctx)
 {
     const ncoll_bootstrap_callbacks *c = &ctx->settings.callbacks;

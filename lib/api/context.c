@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The life of a context, its parameters and its statistics. */
+/* Creates and destroys contexts, creates operations, and returns statistics. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -154,8 +154,8 @@ report:
     return rc;
 }
 
-/* Frees the plans of groups whose calls have all ended. No call can start any more, and farewells
- * to all peers take memory of their own. */
+/* Frees the plans of groups whose calls have all ended. No call can start any more, and the memory
+ * is needed for the farewells to all peers. */
 static void forget_plans(struct ncoll_context *ctx)
 {
     for (struct ncoll_group *g = ctx->groups; g != NULL; g = g->next)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ncoll_describe(): what a rank is doing. A debugger may call it in a process that was stopped at
- * any instruction, perhaps in the middle of an update. So it reads only state that the executor
- * itself depends on, and checks what it finds before it follows a pointer (is_whole()); it follows
- * lists for a bounded number of steps; and it formats integers and strings with vsnprintf(), which
- * then neither locks nor allocates.
+ * ncoll_describe() writes what a rank is doing. A debugger may call it in a process that was
+ * stopped at any instruction, perhaps in the middle of an update. So it reads only state that the
+ * executor itself depends on, and checks what it finds before it follows a pointer (is_whole()); it
+ * follows lists for a bounded number of steps; and it formats integers and strings with
+ * vsnprintf(), which then neither locks nor allocates.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -147,8 +147,8 @@ static struct progress progress_of(const struct run *run)
     return progress;
 }
 
-/* Returns false if the process was stopped while the executor was starting the run. The fields then
- * still belong to an earlier run, whose plan may have been freed. */
+/* Returns false if the process was stopped while the executor was starting the run. The fields of
+ * the run then still belong to an earlier one, whose plan may have been freed. */
 static bool is_whole(const struct run *run, const struct plan *plan, uint64_t epoch)
 {
     const struct program *p = run->program;

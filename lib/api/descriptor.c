@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The descriptor on which a program waits in a loop of its own. */
+/* The file descriptor on which a program with an event loop of its own waits. */
 #include "lib/base/entry.h"
 #include "lib/base/error.h"
 #include "lib/run/waiting.h"

@@ -4,8 +4,7 @@
 #include "lib/base/entry.h"
 #include "lib/group/creation.h"
 
-/* ------------------------------------------------------------------ making: the public calls
- * --- */
+/* ------------------------------------------------------------------ public calls -------------- */
 
 static int check_group(const struct ncoll_group *g)
 {
@@ -52,8 +51,8 @@ int ncoll_group_dup(ncoll_group *parent, ncoll_group **group, int64_t timeout_ns
     return ncoll__group_create(parent, &args, group, timeout_ns);
 }
 
-/* Checks a list of ranks. Computes its hash, and the index of this rank in it (-1: not in the
- * list). */
+/* Checks a list of ranks. Sets *hash to its hash, and *own to the index of this rank in it, if this
+ * rank is in it. */
 static int check_ranks(struct ncoll_group *parent, const int *ranks, int n, uint64_t *hash,
                        int *own)
 {

@@ -7,7 +7,7 @@
 
 /* ------------------------------------------------------------------ checks -------------------- */
 
-/* Sets the context of the requests, that of the first one; NULL: there is no request. */
+/* Sets *ctx to the context of the first request; NULL: there is no request. */
 static int find_context(ncoll_request *const *requests, size_t count, struct ncoll_context **ctx)
 {
     *ctx = NULL;
@@ -28,7 +28,7 @@ static void unmark(ncoll_request *const *requests, size_t count)
             requests[i]->listed = false;
 }
 
-/* Checks one request, and marks it as listed if it is well. */
+/* Checks one request, and marks it as listed if it is valid. */
 static int mark(struct ncoll_context *ctx, ncoll_request *const *requests, size_t i)
 {
     struct ncoll_request *r = requests[i];
@@ -62,7 +62,8 @@ static int check_requests(struct ncoll_context *ctx, ncoll_request *const *reque
     return rc;
 }
 
-/* Without a context, since there is no request, nothing is recorded. */
+/* Checks the arguments. has_places: the pointers to the results are not NULL. Without a request
+ * there is no context (ctx is NULL), so no error is recorded. */
 static int check(struct ncoll_context *ctx, ncoll_request *const *requests, size_t count,
                  int64_t timeout_ns, bool has_places)
 {
@@ -116,7 +117,8 @@ static int wait_all(ncoll_request **requests, size_t count, size_t *failed, int6
     return NCOLL_OK;
 }
 
-/* Ends at most `most` requests that have ended, up to one that has failed. */
+/* Waits for any of the requests, and ends at most `most` of those that have ended, up to one that
+ * has failed. Sets *n to the number of these, and indices[] to their indices. */
 static int wait_some(ncoll_request **requests, size_t count, size_t most, size_t *indices,
                      size_t *n, int64_t timeout_ns)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The public calls of ncoll_eventual.h on clocks and mailboxes. They check arguments. */
+/* The public calls of ncoll_eventual.h for stale-synchronous and partial allreduces. They check
+ * arguments. */
 #include <string.h>
 
 #include "lib/api/calls.h"
@@ -15,7 +16,7 @@
 #include "lib/run/call.h"
 
 #define SLACK_MAX        65535
-#define SLACK_CLOCKS_MAX 32766 /* a clock takes 2 bytes: see append_ages() in lib/stale/mailbox.c */
+#define SLACK_CLOCKS_MAX 32766 /* an age takes 2 bytes: see append_ages() in lib/stale/mailbox.c */
 
 static bool is_stale(const struct ncoll_stale *s)
 {
@@ -92,7 +93,7 @@ static uint64_t hash_of(struct ncoll_context *ctx, const struct ncoll_stale *s)
     };
     uint64_t hash = ncoll__signature_hash(numbers, sizeof numbers / sizeof numbers[0]);
 
-    return (hash & AMOUNT_MASK) | 1; /* 0 is for a copy without mailboxes */
+    return (hash & AMOUNT_MASK) | 1; /* never 0, which stands for a copy without mailboxes */
 }
 
 int ncoll_stale_create(ncoll_group *group, const ncoll_stale_params *params, size_t count,
@@ -189,7 +190,8 @@ static unsigned quorum_of(const struct ncoll_stale *s, int quorum)
     return quorum == NCOLL_MAJORITY ? (unsigned)s->group->size / 2 + 1 : (unsigned)quorum;
 }
 
-/* Puts the arguments together, and checks them. */
+/* Collects the arguments of a call, and checks them. partial: `slack` is the quorum. Returns
+ * NCOLL_OK or an error. */
 static inline __attribute__((always_inline)) int take_args(struct ncoll_stale *s, bool partial,
                                                            const void *in, void *out, size_t count,
                                                            ncoll_type type, ncoll_op op, int slack,
@@ -224,8 +226,9 @@ static int end_synchronous(struct ncoll_stale *s, ncoll_stale_result *result, in
     return rc;
 }
 
-/* A call with slack 0 is a call of the group. It has its clock from its beginning, since others may
- * have gone on, and send messages of later calls; a call that cannot begin is not counted. */
+/* Makes a blocking call with slack 0, which is an ordinary call of the group. The call gets its
+ * clock when it begins, since other ranks may go on meanwhile, and send messages of later calls. A
+ * call that could not begin is not counted. */
 static int call_synchronous(struct ncoll_stale *s, const void *in, void *out,
                             ncoll_stale_result *result, int64_t timeout_ns)
 {
@@ -243,8 +246,8 @@ static int call_synchronous(struct ncoll_stale *s, const void *in, void *out,
     return end_synchronous(s, result, rc);
 }
 
-/* The short path of a call with slack 0. Returns true if the call has been made. The group's expected
- * call has been made on this object before, so its arguments need no check. */
+/* The short path of a call with slack 0. Returns true if the call has been made. The group's
+ * expected call has been made on this object before, so its arguments need no check. */
 static inline __attribute__((always_inline)) bool
 call_expected(struct ncoll_stale *s, const void *in, void *out, size_t count, ncoll_type type,
               ncoll_op op, ncoll_stale_result *result, int64_t timeout_ns, int *rc)
@@ -271,7 +274,7 @@ static int call(struct ncoll_stale *s, const struct call_args *args, int64_t tim
     return ncoll__call_blocking_known(s->group, &s->known, args, timeout_ns);
 }
 
-/* Defines the three calls of a collective. */
+/* Defines the three calls (blocking, start, init) of a collective. number: its slack or quorum. */
 #define EACH(name, is_partial, number)                                                             \
     int ncoll_allreduce_##name(ncoll_stale *stale, const void *in, void *out, size_t count,        \
                                ncoll_type type, ncoll_op op, int number,                           \

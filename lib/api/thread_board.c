@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The board of ranks that are threads: bootstrap/thread_board.h. */
+/* The public calls for the board of ranks that are threads (bootstrap/thread_board.h). */
 #include "bootstrap/thread_board.h"
 
 #include <errno.h>

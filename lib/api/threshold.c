@@ -54,7 +54,8 @@ static size_t count_marks(const uint8_t *marks, size_t n)
     return set;
 }
 
-/* Elements that are in, of which this rank has to know the places. */
+/* Checks the elements that are in, according to the status of the earlier call. Their positions are
+ * checked only if this rank needs them. */
 static int check_elements_in(struct ncoll_group *g, const struct threshold_call *c)
 {
     const ncoll_threshold_status *after = c->threshold.after;
@@ -138,10 +139,10 @@ static int check_threshold(struct ncoll_group *g, const struct threshold_call *c
     return rc == NCOLL_OK ? check_after(g, c) : rc;
 }
 
-/* Checks the call as if it were one of all data and ranks, and its threshold. */
+/* Checks the arguments as if the call were for all data and all ranks, and then the threshold. */
 static int check(struct ncoll_group *g, const struct threshold_call *c)
 {
-    /* the root goes on with what it has combined */
+    /* when a reduce of ranks goes on, the root starts from its earlier result in `out` */
     bool goes_on = c->collective == COLL_REDUCE && c->threshold.of == NCOLL_THRESHOLD_RANKS &&
                    c->threshold.after != NULL && g->rank == c->root;
     const struct call_args whole = {.collective = c->collective,
@@ -173,7 +174,7 @@ static bool is_unfinished(const struct ncoll_group *g, const struct threshold *t
     return g->known.unfinished != NULL && g->known.unfinished->args.made == t;
 }
 
-/* A call that has timed out keeps its threshold, and goes on with it. */
+/* Makes a blocking call, or goes on with the one that has timed out, with the same threshold. */
 static int call(struct ncoll_group *g, const struct threshold_call *c, int64_t timeout_ns)
 {
     struct threshold *t;
@@ -202,7 +203,7 @@ static int start(struct ncoll_group *g, const struct threshold_call *c, ncoll_re
     return rc;
 }
 
-/* The request keeps the threshold. */
+/* Makes a persistent request, which keeps the threshold. */
 static int init(struct ncoll_group *g, const struct threshold_call *c, ncoll_request **request)
 {
     struct threshold *t;

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An entry is: kind 1 | length 2, if it differs from the one before | codes of 2 bits, one for each
- * word of 4 bytes, in whole bytes | what the codes announce:
+ * Encodes and decodes the table of addresses (addresses.h). The entry of an address consists of:
  *
- *     SAME    nothing: the word is that of the rank before
- *     NEXT    nothing: it is that and 1, as numbers of processes often are
- *     NEAR    a signed number of 2 bytes: the difference
- *     WHOLE   the word
+ *     kind      1 byte. Bit 0: a length follows; from bit 2 on: the codes of up to three words
+ *     length    2 bytes, only if it differs from that of the previous address
+ *     codes     2 bits for each word (4 bytes) of the address, only if it has more than three words
+ *     data      for each word as many bytes as its code announces
  *
- * If there are up to three words, their codes lie in the kind. Words beyond the end of an address are
- * 0. The rank before each 16th has no bytes.
+ * The code compares a word with the same word of the previous rank's address:
+ *
+ *     SAME    equal; no data
+ *     NEXT    larger by 1, as numbers of processes often are; no data
+ *     NEAR    the data is the difference, a signed number of 2 bytes
+ *     WHOLE   the data is the word itself
+ *
+ * Words beyond the end of an address are 0. Each 16th address is compared with an empty one.
  */
 #include "lib/base/addresses.h"
 
@@ -28,8 +33,7 @@ static size_t words_of(size_t len)
     return (len + WORD - 1) / WORD;
 }
 
-/* The parts of an entry. Code i lies in the kind, behind the bit that says that a length follows; or
- * in `codes`. */
+/* Pointers to the parts of an entry. in_kind: the codes lie in the kind, else in `codes`. */
 struct entry_parts {
     unsigned char *kind, *codes, *data;
     bool in_kind;
@@ -57,7 +61,7 @@ static void set_code(const struct entry_parts *e, size_t i, enum code code)
         e->codes[i / 4] |= (unsigned char)((unsigned)code << i % 4 * 2);
 }
 
-/* Begins anew: the next address is not compared with one before it, but with zeros. */
+/* Clears the previous address, so that the next one is compared with zeros. */
 static void forget(struct addresses *a)
 {
     a->len = 0;
@@ -65,7 +69,8 @@ static void forget(struct addresses *a)
         a->one[w] = 0;
 }
 
-/* Makes an array longer; the old one is released. Returns false if there is no memory. */
+/* Replaces an array by a longer one with the same contents, and releases the old one. Returns false
+ * if there is no memory. */
 static bool lengthen(struct ncoll_context *ctx, void **array, size_t used, size_t bytes)
 {
     void *longer = ncoll__allocate(ctx, bytes);
@@ -79,7 +84,7 @@ static bool lengthen(struct ncoll_context *ctx, void **array, size_t used, size_
     return true;
 }
 
-/* Makes room for an entry of this address. */
+/* Makes room for the entry of an address of len bytes. Returns false if there is none. */
 static bool make_room(struct ncoll_context *ctx, size_t len)
 {
     struct addresses *a = &ctx->addresses;
@@ -114,7 +119,8 @@ static uint32_t word_of(const void *address, size_t len, size_t w)
     return word;
 }
 
-/* Writes a word after the one of the rank before. Returns its code; moves *at behind its data. */
+/* Encodes a word, given the same word of the previous address. Writes the data to *at, moves *at
+ * behind it, and returns the code. */
 static enum code write_word(uint32_t word, uint32_t before, unsigned char **at)
 {
     int64_t ahead = (int64_t)word - before;
@@ -185,7 +191,7 @@ static void read_word(uint32_t *word, enum code code, unsigned char **at)
     }
 }
 
-/* Reads an entry over the one before it. Returns the next one. */
+/* Decodes an entry into a->one, which has to hold the previous address. Returns the next entry. */
 static unsigned char *read_entry(struct addresses *a, unsigned char *entry)
 {
     uint16_t length = (uint16_t)a->len;

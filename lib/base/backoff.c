@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A way to wait for events that no transport reports. */
+/* Waits for events that no transport reports, with sleeps that grow longer. */
 #include <sched.h>
 #include <time.h>
 

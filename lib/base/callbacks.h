@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Callbacks by which a floor of the library calls the floors above it, whose functions it must not
+/* Callbacks by which a layer of the library calls the layers above it, whose functions it must not
  * name. Transports and bootstraps work in the same way. The callbacks are set when the context is
  * created. */
 #ifndef NCOLL_LIB_BASE_CALLBACKS_H
@@ -15,10 +15,10 @@ struct ncoll_group;
 
 /* Implemented in lib/watch, which looks after the peers. */
 struct watch_callbacks {
-    /* Called after a failure: tells all peers once, and records the failure as the error. Returns
-     * its status. */
+    /* Called after a failure of the job: tells all peers of it, only once, and records it as the
+     * error. Returns the status of the failure. */
     int (*failed)(struct ncoll_context *ctx);
-    /* A put to a rank was refused. Returns NCOLL_ERR_PEER. */
+    /* Called when a put to a rank was refused. Returns NCOLL_ERR_PEER. */
     int (*unreachable)(struct ncoll_context *ctx, int rank);
     /* Called when a rank that is needed has left. */
     void (*left)(struct ncoll_context *ctx, int rank);
@@ -29,15 +29,16 @@ extern const struct watch_callbacks ncoll__watch;
 
 /* Implemented in lib/group: connects the peers of a call that is about to start. */
 struct wiring_callbacks {
-    /* Queues the exchange that connects these ranks of the group in front of the call, for messages
-     * to this window of the group. distances: theirs to the right, if they are the same on all
-     * ranks; else NULL. Returns NCOLL_OK or an error. */
+    /* Begins to connect this rank to `peers` (ranks of the group), for messages to the window w of
+     * the group: queues the necessary exchange in front of the call `before`. distances: by how
+     * much the ranks of the peers are higher than this one, modulo the size of the group, if that
+     * is the same on all ranks; else NULL. Returns NCOLL_OK or an error. */
     int (*start)(struct ncoll_group *g, struct window *w, struct call *before,
                  const unsigned *peers, const unsigned *distances, unsigned n_peers, unsigned depth,
                  struct signature purpose);
-    /* Advances the connecting; never blocks. Returns NCOLL_OK: all are connected; NCOLL_TIMEOUT:
-     * call again; NCOLL_ERR_UNSUPPORTED on all ranks alike: some rank has no room for its
-     * connections, and nothing has been connected (ncoll__wiring_is_refused(); no error is
+    /* Advances the connecting; never blocks. Returns NCOLL_OK: all peers are connected;
+     * NCOLL_TIMEOUT: call again; NCOLL_ERR_UNSUPPORTED on all ranks alike: some rank has no room
+     * for its connections, so no rank has connected any (ncoll__wiring_is_refused(); no error is
      * recorded); or another error, which is a failure of the job. */
     int (*test)(struct ncoll_group *g);
 };

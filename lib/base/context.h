@@ -34,10 +34,11 @@ struct failure {
     enum control_kind kind;
     int rank[2]; /* world ranks; see struct control */
     struct signature signature[2];
-    uint32_t epoch; /* low bits of the epoch of the run that it breaks; for CONTROL_MISMATCH only */
-    uint64_t group; /* name of the group of the mismatch; for CONTROL_MISMATCH only */
+    /* CONTROL_MISMATCH only: low bits of the epoch of the run that the failure breaks */
+    uint32_t epoch;
+    uint64_t group; /* CONTROL_MISMATCH only: name of the group in which the calls differ */
     char why[256];
-    ncoll_error own; /* the error of this rank; status NCOLL_OK if another rank failed */
+    ncoll_error own; /* the error if this rank has failed; status NCOLL_OK: another rank has */
 };
 
 /* A peer that is gone, perhaps because another rank failed first: see lib/watch/root_cause.c. */
@@ -49,9 +50,10 @@ struct suspect {
     char why[256];
 };
 
-/* There is one for each rank of the job, so it is small. */
+/* What a context knows of a rank. The struct is small, as there is one for each rank of the job. */
 struct peer {
-    uint32_t node : 31; /* number of its node, in the order of their first ranks */
+    /* number of the rank's node; nodes are numbered in the order of their first ranks */
+    uint32_t node : 31;
     uint32_t left : 1;
 };
 
@@ -62,11 +64,11 @@ struct memory_table {
     size_t bytes, huge_bytes;
 };
 
-#define KEPT_ARRAYS 64u /* lists of them, by their hash */
+#define KEPT_ARRAYS 64u /* number of hash lists in `arrays` */
 
-#define PASSED_ON      64u /* questions that are remembered */
-#define QUESTIONS_HELD 4u  /* peers for which a question is kept */
-#define HEARD          16u /* ranks whose last position is remembered */
+#define PASSED_ON      64u /* number of questions in `passed_on` */
+#define QUESTIONS_HELD 4u  /* number of questions in `held`, each for another peer */
+#define HEARD          16u /* number of ranks in `heard` */
 
 /* The last position that another rank has sent to this one: the call in which that rank waits. */
 struct heard {
@@ -75,40 +77,41 @@ struct heard {
     struct position position;
 };
 
-#define FOUND_MAX 8u /* trial results that are kept */
+#define FOUND_MAX 8u /* number of trial results that are kept */
 
-/* See entry.h. */
+/* Number of reasons for which a call is refused: see entry.c. */
 #define REFUSALS 3u
 struct entry;
 struct gate;
 
 /* How a rank waits: see lib/run/waiting.h. */
 struct waiting_mode {
-    bool spins;           /* between two looks; false: it yields its core */
-    bool blocks;          /* soon, as its core is not its own alone */
-    bool adapts;          /* false: NCOLL_SPIN was given, or a clock, and it never blocks so */
-    bool is_crowded;      /* so many ranks share its core that it always blocks */
-    unsigned yields;      /* of a wait, before it blocks */
-    unsigned looks;       /* of a call at its flags before it does anything else */
-    unsigned passes;      /* between two readings of the clock */
-    uint64_t spin_ns;     /* spins for so long before it yields or blocks */
-    unsigned untimed;     /* yields between looks until the next one that is timed */
-    unsigned times;       /* times that it began to block */
-    uint64_t suspects_ns; /* since when it measures each absence; 0: it does not */
-    uint64_t lost_ns;     /* what it was away for since then */
-    uint64_t siblings_ns; /* what other ranks of the node have used of its processor since then */
-    uint64_t away_ns;     /* what the rank was away for when it began to block */
-    uint64_t hold_ns;     /* for how long it blocks */
-    uint64_t until_ns;    /* when it tries its usual way again */
-    uint64_t tried_ns;    /* when it last did so; 0: never */
+    bool spins;       /* the rank spins between two looks at a flag; false: it yields its core */
+    bool blocks;      /* the rank blocks soon, as others compute on its core */
+    bool adapts;      /* `blocks` may change; false: NCOLL_SPIN or a clock of the user's is set */
+    bool is_crowded;  /* the rank always blocks, as very many ranks share its core */
+    unsigned yields;  /* number of yields in a wait before the rank blocks */
+    unsigned looks;   /* number of looks of a call at its flags before it does anything else */
+    unsigned passes;  /* number of passes between two readings of the clock */
+    uint64_t spin_ns; /* time for which a wait spins before it yields or blocks */
+    unsigned untimed; /* number of yields until the next one whose duration is measured */
+    unsigned times;   /* number of times that the rank has begun to block */
+    uint64_t suspects_ns; /* time since which the rank measures each absence; 0: it does not */
+    uint64_t lost_ns;     /* sum of the long absences since suspects_ns */
+    /* time for which other ranks of the node have used this rank's processor since suspects_ns */
+    uint64_t siblings_ns;
+    uint64_t away_ns;  /* the absence after which the rank began to block */
+    uint64_t hold_ns;  /* time for which the rank blocks before it tries its usual way again */
+    uint64_t until_ns; /* time at which the rank will try its usual way again */
+    uint64_t tried_ns; /* time at which the rank last tried its usual way; 0: never */
 };
 
-/* The descriptor on which the program sleeps: see lib/run/descriptor.c. */
+/* The file descriptor on which the program sleeps: see lib/run/descriptor.c. */
 struct descriptor {
     bool open;
     int set, timer;   /* the epoll set, and a timer in it */
-    uint64_t tick_ns; /* its interval; 0: it is off */
-    uint64_t ended;   /* calls that had ended when the program last armed it */
+    uint64_t tick_ns; /* interval of the timer; 0: it is off */
+    uint64_t ended;   /* ncoll_context.ended when the program last armed the descriptor */
 };
 
 struct ncoll_context {
@@ -118,8 +121,9 @@ struct ncoll_context {
     struct bootstrap *bootstrap;
     /* the last exchange has ended, and all ranks will take part in another one */
     bool may_exchange;
-    unsigned exchanges;         /* of the bootstrap, begun so far */
-    unsigned exchanges_for_all; /* further ones in which each rank gets the blobs of all others */
+    unsigned exchanges; /* number of exchanges of the bootstrap begun so far */
+    /* number of additional exchanges in which each rank gets the blobs of all others */
+    unsigned exchanges_for_all;
     struct transport *transport;
     struct trace *trace; /* NULL: none; see trace.h */
     struct waiting_mode waiting;
@@ -129,19 +133,21 @@ struct ncoll_context {
     struct gate *gate;   /* keeps track of the thread inside a call: see entry.h */
     bool has_membarrier; /* the kernel has membarrier(), for the gate */
     struct entry *entries;
-    /* latest refused call: enum refusal + 1; 0: there is a later error */
+    /* reason of the latest refused call: enum refusal + 1; 0: none was refused */
     _Atomic unsigned refused;
-    _Atomic uintptr_t refused_thread; /* thread of the latest refused call */
+    /* thread of the latest refused call; 0: none, or a later error was recorded */
+    _Atomic uintptr_t refused_thread;
     ncoll_error refusals[REFUSALS];
     int rank, ranks;
     struct startup_costs startup;
-    enum startup_stage stage; /* of creation, since stage_since_ns; 0 before the first one */
+    /* stage of the creation, since stage_since_ns (0: no stage has begun) */
+    enum startup_stage stage;
     uint64_t stage_since_ns;
     struct places places;
     uint64_t machine; /* see struct node */
     bool one_machine; /* all ranks are on one machine */
-    /* rules that a person wrote, as rank 0 has read them; the same on all ranks; and on rank 0,
-     * until it has sent them, the texts from which it has read them */
+    /* The rules that the user has written, the same on all ranks. Rank 0 reads them; rule_texts are
+     * their texts, on rank 0 only, until they are sent to the other ranks. */
     struct rules rules;
     struct blob rule_texts;
     /* the entries of the tuning table for this machine, as rank 0 sent them; the same on all
@@ -151,7 +157,8 @@ struct ncoll_context {
     struct tune_found found[FOUND_MAX]; /* results of trials; on rank 0 only */
     unsigned n_found;
     struct peer *peers;
-    /* the domains of each rank: see struct node; NULL: the job has several nodes */
+    /* [ranks] the domains of each rank, as in struct node; NULL: they are not needed, as in a job
+     * on several nodes */
     uint32_t (*domains)[NODE_LEVELS];
     struct addresses addresses;
     unsigned peers_most; /* connections that every rank has room for; 0: there is no limit */
@@ -161,15 +168,17 @@ struct ncoll_context {
     struct failure failure;
     bool failure_spread;
     struct suspect suspect;
-    /* Counts in all groups: calls that have not ended, blocking calls that have timed out, groups
-     * that are being made or freed; the failure of the job; and hooks. 0: a call may begin at once. */
+    /* The number of obstacles to the short path of a call: in all groups, calls that have not
+     * ended, blocking calls that have timed out, and groups that are being made or freed; in
+     * addition 1 for a failure of the job, and 1 for hooks. 0: a call may begin at once. */
     unsigned pending;
     struct hook_state hooks;
-    struct ncoll_group *world, *groups; /* `groups` lists all that live; the world is its last */
+    /* `groups` lists all living groups; the world is the last one */
+    struct ncoll_group *world, *groups;
     struct ncoll_group *busy;
     struct ncoll_stale *stales; /* all objects of lib/stale */
-    unsigned withheld;          /* their messages and credits that could not be sent yet */
-    bool *id_used;              /* [WINDOWS_MAX] */
+    unsigned withheld;          /* messages and credits of `stales` that could not be sent yet */
+    bool *id_used;              /* [WINDOWS_MAX] ids of windows that are in use */
     struct ncoll_group *spare;  /* handles of freed groups, the oldest first */
     struct ncoll_group *spare_last;
     unsigned n_spare;
@@ -180,31 +189,33 @@ struct ncoll_context {
     /* finished requests whose memory may be used again: see request.c */
     struct ncoll_request *oldest_idle, *latest_idle;
     unsigned n_idle;
-    struct ncoll_compressor *compressors; /* list of all */
+    struct ncoll_compressor *compressors; /* list of all compressors */
     struct descriptor descriptor;
     uint64_t ended; /* counts calls that have ended other than on the short path */
     uint64_t moved; /* counts runs that have advanced in ncoll__advance() */
     uint64_t puts, put_bytes, landed_bytes, shown_bytes, lent_bytes, exchanged_bytes;
     uint64_t next_check_ns; /* next time to look after the peers */
-    uint64_t next_tell_ns;  /* next time to tell the peers what this rank waits in */
+    uint64_t next_tell_ns;  /* next time to tell the peers the position of this rank */
     unsigned tells;
-    unsigned looks; /* number of times that groups were searched for messages of other calls */
+    unsigned looks; /* number of groups searched so far for messages of other calls */
     /* Questions that are not to be passed on again before until_ns: see deadlock.c. */
     struct passed_on {
         uint64_t question, until_ns;
     } passed_on[PASSED_ON];
-    /* Questions that could not be passed on yet, each for another peer. They come before what this rank
-     * tells that peer itself. */
+    /* Questions that could not be passed on yet, at most one for each peer. Until its question is
+     * passed on, a peer is told no position of this rank. */
     struct held_question {
         bool any;
         int teller, to; /* world ranks */
         struct position position;
     } held[QUESTIONS_HELD];
     struct heard heard[HEARD];
-    /* The group and the call in which this rank is blocked, set while it looks after its peers. */
+    /* The blocking call in which this rank waits, and its group; set only while this rank looks
+     * after its peers. */
     struct ncoll_group *blocked_in;
     struct call *blocked_call;
-    struct kept_array *arrays[KEPT_ARRAYS]; /* the counts of plans: see lib/plan/arrays.c */
+    /* arrays of counts that plans use: see lib/plan/arrays.c */
+    struct kept_array *arrays[KEPT_ARRAYS];
 };
 
 #endif

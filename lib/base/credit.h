@@ -10,7 +10,7 @@
  * done and its puts are complete locally. From then on the rank needs neither the messages that
  * have arrived in the set nor the scratch that it put from.
  *
- * So rank q may put to rank p in run e if q knows that p has finished e - K. It knows that
+ * So rank q may put to rank p in run e if q knows that p has finished e - K. It knows this
  *
  *   - from p, by credits: "all my runs up to c have finished", c only grows;
  *   - from a synchronising run s that q has finished: every rank has entered s, and so has
@@ -20,12 +20,12 @@
  * p can determine the credits that are due:
  *
  *   R1  At the start of e, to each q that puts to p in e and cannot learn otherwise that p has
- *       finished e - K. It can if p has told it before, or if one of the K - L runs before e
- *       synchronises: q knows it as soon as it has finished that run.
+ *       finished e - K. q can if an earlier credit says so, or if one of the K - L runs before e
+ *       synchronises: then q knows it as soon as it has finished that run.
  *   R2  After run e, to each q that put to p in e and has learned nothing since e - K/2, so that q
  *       does not have to wait for R1 in a series of runs that go one way. No credit is given if a
- *       synchronising run is expected to tell q in time: if the next one comes as soon after the
- *       latest as that one came after the one before.
+ *       synchronising run is expected to tell q in time. The prediction: the next one
+ *       follows the latest one as soon as that followed the one before.
  *   R3  At the start of e, to each q whose scratch p read in e - K (lib/deliver/peer_read.c), under
  *       the conditions of R1: q writes to that scratch in e once it knows that p has finished
  *       e - K.
@@ -50,19 +50,20 @@
 #define CREDIT_SETS 8u /* K */
 #define CREDIT_RUNS 4u /* L */
 
-/* The latest credit to another rank, and the latest from it. */
+/* The numbers of the latest credit given to another rank, and of the latest one got from it. */
 struct credit_of {
     uint64_t told, heard;
 };
 
-/* Ranks of a page. A rank has credits to and from few others, so most pages are not needed. */
+/* The number of ranks on a page of credits. A rank exchanges credits with few others, so most pages
+ * are not needed. */
 #define CREDIT_PAGE        32u
 #define CREDIT_PAGES(size) (((size) + CREDIT_PAGE - 1) / CREDIT_PAGE)
 
 /* The credit state of one rank in a group. It is all 0 at first. */
 struct credits {
-    /* [CREDIT_PAGES(size)], owned by the caller. Pages without a rank that this one puts to, or that
-     * puts to this one, are only read, and may all be the same one, which is 0. */
+    /* [CREDIT_PAGES(size)], owned by the caller. A page without peers of this rank (ranks that it
+     * puts to, or that put to it) is only read, so all such pages may be one page of zeros. */
     struct credit_of **pages;
     uint64_t finished; /* all runs up to this one have finished */
     uint64_t ahead;    /* bit i: run finished + 1 + i has finished */
@@ -70,7 +71,7 @@ struct credits {
     uint64_t synchronising;
     uint64_t synced; /* latest synchronising run that has finished */
     uint64_t shared; /* latest shared run that has started */
-    /* neighbours may still read messages of this run and later ones; 0: none */
+    /* the first run whose messages neighbours may still read; 0: none */
     uint64_t unseen;
 };
 
@@ -124,7 +125,7 @@ static inline void ncoll__credit_on_seen(struct credits *c, uint64_t number)
         c->unseen = number + 1;
 }
 
-/* Returns the number that a credit carries now. */
+/* Returns the number that a credit sent now carries. */
 static inline uint64_t ncoll__credit_number(const struct credits *c)
 {
     return c->unseen != 0 && c->unseen <= c->finished ? c->unseen - 1 : c->finished;
@@ -155,9 +156,9 @@ static inline bool ncoll__credit_known_at_start(const struct credits *c, unsigne
 }
 
 /* Predicts whether a synchronising run comes soon enough to make a credit unnecessary. A row is a
- * series of runs between two synchronising ones. True if the present row, up to run e, is no longer
- * than the last row, and that one was so short that no rank needed a credit in it or for the
- * synchronising run after it. */
+ * series of runs between two synchronising ones. Returns true if the present row, up to run e, is
+ * no longer than the last row, and the last row was so short that no rank needed a credit in it or
+ * for the synchronising run after it. */
 static inline bool ncoll__credit_expects_synchronising(const struct credits *c, uint64_t e)
 {
     unsigned turn = (unsigned)(c->synced % CREDIT_REMEMBERED) + 1;
@@ -174,16 +175,16 @@ static inline bool ncoll__credit_expects_synchronising(const struct credits *c, 
     return row < CREDIT_SETS - CREDIT_RUNS && e <= c->synced + row;
 }
 
-/* Returns the number of the credit that is due to rank q, 0 if none is due; rank q puts to this
- * rank in run e. due_at_start is called at the start of e, after on_start (R1); due_at_end after
- * on_finish (R2). They change nothing: call on_sent after sending the credit. */
+/* Returns the number of the credit that is due to rank q, which puts to this rank in run e; 0: none
+ * is due. due_at_start is called at the start of e, after on_start (R1); due_at_end after on_finish
+ * (R2). Neither changes the state: call on_sent after sending the credit. */
 static inline uint64_t ncoll__credit_due_at_start(const struct credits *c, unsigned q, uint64_t e)
 {
     return ncoll__credit_known_at_start(c, q, e) ? 0 : ncoll__credit_number(c);
 }
 
-/* True if a credit would carry too small a number now, since neighbours may not have finished e -
- * K. */
+/* True if the credit that rank q needs for run e cannot be given yet, since neighbours may not have
+ * finished e - K. */
 static inline bool ncoll__credit_waits_for_neighbours(const struct credits *c, unsigned q,
                                                       uint64_t e)
 {

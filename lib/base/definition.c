@@ -26,8 +26,8 @@ static unsigned fold(uint64_t x)
     return (unsigned)((x ^ x >> 32) * UINT64_C(0x9e3779b97f4a7c15) >> 48);
 }
 
-/* Sizes below 64 KiB give different results, since multiplying by an odd number maps 16 bits one to
- * one. */
+/* Returns 16 bits that stand for a type. Types that differ only in sizes below 64 KiB get different
+ * bits, since multiplying by an odd number maps 16 bits one to one. */
 static unsigned of_type(const struct defined_type *t)
 {
     unsigned size = (unsigned)(t->size & 0xffff) * 0x9e37u & 0xffff;

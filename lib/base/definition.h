@@ -8,7 +8,8 @@
 #include "lib/base/type.h"
 #include "ncoll.h"
 
-/* Characters of a name that are kept for error texts. The hash covers the whole name. */
+/* The number of characters of a name that are kept for error texts. The hash covers the whole
+ * name. */
 #define NAME_KEPT 31u
 
 /* The name that the user gave, if any. */

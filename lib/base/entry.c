@@ -11,9 +11,9 @@
 
 #define GATE_OPEN UINT32_C(0x6f70656e)
 
-/* After so many hand-overs a context has no owner any more; after so many calls of one thread in
- * succession it has one again. If threads make more calls than that at a time, the hand-overs are by
- * membarrier(), which is 14 ns a call or less. */
+/* A context that has been handed over HANDED_OFTEN times has no owner any more, until one thread
+ * makes IN_SUCCESSION calls in succession and becomes the owner. If threads make more calls than
+ * that at a time, membarrier() does the hand-overs, at a cost of 14 ns a call or less. */
 #define HANDED_OFTEN  8u
 #define IN_SUCCESSION 64u
 
@@ -65,7 +65,8 @@ static struct entry *refuse(struct ncoll_context *ctx, enum refusal why, int *st
     return NULL;
 }
 
-/* The acquire load makes everything that the thread did inside visible to the caller. */
+/* True if the thread of an entry is inside a call. If not, the acquire load makes everything that
+ * the thread did inside visible to the caller. */
 static bool is_inside(const struct entry *e)
 {
     return e != NULL && atomic_load(&e->may_enter) == 0;
@@ -76,7 +77,7 @@ static bool is_own(const struct entry *e)
     return e != NULL && atomic_load(&e->thread) == ncoll__this_thread();
 }
 
-/* Returns the entry of the thread that called last. */
+/* Returns the entry of the thread that called last; NULL: it is not known. */
 static const struct entry *latest_entry(const struct ncoll_context *ctx)
 {
     const struct gate *gate = ctx->gate;
@@ -139,8 +140,8 @@ static bool claim(struct gate *gate)
     return atomic_compare_exchange_strong(&gate->claimed, &claimed, true);
 }
 
-/* Makes the calling thread, which is inside by the common entry, the owner. Returns its own entry;
- * the common one if it cannot be done now. */
+/* Makes the calling thread, which has entered by the common entry, the owner. Returns its own
+ * entry, or the common one if it cannot become the owner now. */
 static struct entry *own_again(struct ncoll_context *ctx)
 {
     struct gate *gate = ctx->gate;
@@ -152,21 +153,22 @@ static struct entry *own_again(struct ncoll_context *ctx)
         atomic_store(&own->may_enter, 0);
         atomic_store(&gate->owner, own);
         gate->handed = 0;
-        atomic_store(&gate->unowned,
-                     false); /* nobody gets in by the common entry, which is taken */
+        /* the common entry stays taken, so that no thread enters by it */
+        atomic_store(&gate->unowned, false);
     }
     atomic_store(&gate->claimed, false);
     return own != NULL ? own : &gate->common;
 }
 
-/* Enters by the common entry, which belongs to the thread that is inside. */
+/* Enters a context without an owner, by the common entry. This entry belongs to the thread that is
+ * inside. */
 static struct entry *enter_unowned(struct ncoll_context *ctx, int *status)
 {
     struct gate *gate = ctx->gate;
     struct entry *e = &gate->common;
     uintptr_t outside = atomic_load(&e->may_enter), self = ncoll__this_thread();
 
-    /* A signal handler may have made a call in between. */
+    /* The loop is needed as a signal handler may have made a call since the load. */
     while (outside != 0 && !atomic_compare_exchange_weak(&e->may_enter, &outside, 0))
         ;
     if (outside == 0)
@@ -177,7 +179,8 @@ static struct entry *enter_unowned(struct ncoll_context *ctx, int *status)
     return ctx->has_membarrier && gate->in_succession >= IN_SUCCESSION ? own_again(ctx) : e;
 }
 
-/* Takes the ownership from the calling thread, which is inside. The caller has claimed the gate. */
+/* Takes the ownership from the calling thread, which stays inside, by the common entry that is
+ * returned. The caller has claimed the gate. */
 static struct entry *disown(struct gate *gate, struct entry *own)
 {
     uintptr_t self = ncoll__this_thread();
@@ -234,7 +237,8 @@ struct entry *ncoll__enter_slowly(struct ncoll_context *ctx, int *status)
         return refuse(ctx, REFUSED_INSIDE, status);
     if (!claim(gate))
         return refuse(ctx, REFUSED_THREAD, status);
-    bool unowned = atomic_load(&gate->unowned); /* another thread may have been here just now */
+    /* another thread may have disowned the context in the meantime */
+    bool unowned = atomic_load(&gate->unowned);
     struct entry *e = unowned ? NULL : take_over(ctx, status);
     atomic_store(&gate->claimed, false);
     return unowned ? enter_unowned(ctx, status) : e;

@@ -3,11 +3,11 @@
  * Entries keep track of the thread that is inside a call on a context. Only one thread may be
  * inside at a time, only in the process that created the context, and only in one call.
  *
- * Each thread that has called has an entry, which only that thread writes. The gate names the entry
- * of the thread that called last, its owner. A call by the owner loads the gate, stores to its own
- * entry, and loads the gate again; it needs no locked instruction. Another thread that makes its
- * first call makes itself the owner, calls membarrier(), and then looks whether the former owner is
- * inside:
+ * Each thread that has made a call has an entry, which only that thread writes. The gate names the
+ * entry of the thread that called last, its owner. A call by the owner loads the gate, stores to
+ * its own entry, and loads the gate again; it needs no locked instruction. Another thread that
+ * makes its first call makes itself the owner, calls membarrier(), and then looks whether the
+ * former owner is inside:
  *
  *     owner                           another thread
  *     is inside                       owner = itself
@@ -19,9 +19,9 @@
  * Onodera, OOPSLA 2002).
  *
  * A hand-over by membarrier() takes about 900 ns, a locked instruction 10. So a context that is
- * handed over again and again has no owner: all threads share one entry, and every call executes one
- * locked instruction. It gets an owner again when one thread has made many calls without another
- * between them. Where the kernel refuses membarrier() there never is an owner.
+ * handed over again and again has no owner: all threads share one entry, and every call executes
+ * one locked instruction. It gets an owner again when one thread has made many calls without
+ * another between them. Where the kernel refuses membarrier() there never is an owner.
  *
  * The gate lies on a page that the kernel fills with zeroes in a forked child (MADV_WIPEONFORK). So
  * a child finds no owner there, takes the slow path, and sees that another process made the gate.
@@ -48,10 +48,11 @@ struct gate {
     _Atomic(struct entry *) owner; /* NULL: there is no owner, or this is a forked child */
     uint32_t open;                 /* 0 in a forked child */
     _Atomic bool claimed;          /* a thread is making itself the owner */
-    _Atomic bool unowned;          /* calls take the common entry */
-    unsigned handed;               /* from owner to owner; for who has claimed the gate */
-    /* The entry of all threads, and how many calls its latest thread has made there in succession;
-     * for who is inside. */
+    _Atomic bool unowned;          /* there is no owner: calls enter by the common entry */
+    unsigned handed; /* number of hand-overs; used only by the thread that has claimed the gate */
+    /* The entry that all threads share if there is no owner; the latest thread that has entered by
+     * it; and the number of calls that this thread has made in succession. The last two are used
+     * only by the thread that is inside. */
     struct entry common;
     uintptr_t latest;
     unsigned in_succession;
@@ -108,7 +109,7 @@ static inline struct entry *ncoll__enter(struct ncoll_context *ctx, int *status)
     return ncoll__enter_slowly(ctx, status);
 }
 
-/* Ends the call. The thread that entered calls it. */
+/* Ends the call. It has to be called by the thread that entered. */
 static inline void ncoll__leave_call(struct entry *e)
 {
     atomic_store_explicit(&e->may_enter, ncoll__this_thread(), memory_order_release);
@@ -120,8 +121,8 @@ static inline void ncoll__leave_block(struct entry **e)
         ncoll__leave_call(*e);
 }
 
-/* For public functions that return a status: enters the context, or returns the reason why not. The
- * call is left at the end of the block. */
+/* For public functions that return a status: enters the context, or returns from the function with
+ * the status of a refused call. The call ends at the end of the block. */
 #define ENTER(ctx)                                                                                 \
     int refused_;                                                                                  \
     struct entry *entry_ __attribute__((cleanup(ncoll__leave_block))) =                            \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Finds variables of the environment that look like settings and are none, mostly mistyped ones.
- * Without a warning, a user would take a mistyped setting for one without effect.
+ * Finds environment variables whose names look like settings but are not, mostly because they are
+ * mistyped. Without a warning, a user would believe that the intended setting has no effect.
  */
 #include "lib/base/environment.h"
 
@@ -15,8 +15,8 @@
 
 #define PREFIX "NCOLL_"
 
-/* Returns true for variables that only the MPI drop-in, and the project's scripts, tests, benchmarks
- * and bindings read. */
+/* Returns true for variables that only the MPI drop-in and the scripts, tests, benchmarks and
+ * bindings of the project read. */
 static bool is_of_project(const char *name)
 {
     static const char *const names[] = {"NCOLL_ALLOW_SKIP", "NCOLL_CACHE",      "NCOLL_LIBRARY",

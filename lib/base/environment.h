@@ -8,7 +8,7 @@
 #define VARIABLE_BYTES 64
 
 struct unknown_variable {
-    char name[VARIABLE_BYTES]; /* cut if it is longer */
+    char name[VARIABLE_BYTES]; /* cut off if it is longer */
     const char *nearest;       /* the setting that the user may have meant; NULL: none is similar */
 };
 

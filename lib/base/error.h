@@ -8,8 +8,9 @@
 
 struct ncoll_context;
 
-/* Records an error on the context and logs it. what: its status, with the reason: see because.h. Returns the status. If remedy is NULL, the usual remedy
- * for that status is used. */
+/* Records an error on the context, and logs it. what: the status, together with the reason if
+ * BECAUSE() is used (see because.h). remedy: NULL: the usual remedy for that status. Returns the
+ * status. */
 int ncoll__fail(struct ncoll_context *ctx, int what, int peer, const char *remedy,
                 const char *cause, ...) __attribute__((format(printf, 5, 6)));
 void ncoll__log(struct ncoll_context *ctx, ncoll_log_level level, const char *format, ...)

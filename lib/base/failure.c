@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The failure of the job, as this rank knows it: it is recorded here, and applied to groups. */
+/* Records the failure of the job, as far as this rank knows it, and tells which groups are broken
+ * by it. */
 #include "lib/base/failure.h"
 
 #include <stdio.h>

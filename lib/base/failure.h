@@ -6,8 +6,8 @@
 
 #include "lib/base/group.h"
 
-/* Returns the status of the failure if there is one, records it as the error, and tells all peers
- * once. */
+/* Returns NCOLL_OK if the job has not failed. Otherwise records the failure as the error, tells it
+ * to all peers if that has not been done, and returns its status. */
 static inline int ncoll__failure(struct ncoll_context *ctx)
 {
     return ctx->failure.kind == CONTROL_NONE ? NCOLL_OK : ctx->watch->failed(ctx);
@@ -18,7 +18,7 @@ void ncoll__broken(struct ncoll_context *ctx, const struct failure *failure);
 /* Makes a failure of the job from the error that ncoll__fail() recorded last. */
 struct failure ncoll__failure_of_error(const struct ncoll_context *ctx);
 /* Breaks the job with the error recorded last: this rank cannot go on, and tells the others, which
- * wait for it. */
+ * wait for it. Returns the status of the failure. */
 int ncoll__break_job(struct ncoll_context *ctx);
 /* Returns true if the failure breaks the first unfinished run of the group. A mismatch in a later
  * run does not. */

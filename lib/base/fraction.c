@@ -4,7 +4,8 @@
 #include <math.h>
 #include <stdbool.h>
 
-/* Returns k / n >= fraction, in the arithmetic in which a program writes 0.07 for 7 of 100. */
+/* Returns true if k / n >= fraction, calculated in double as in a program that writes 0.07 for 7 of
+ * 100. */
 static bool reaches(size_t k, size_t n, double fraction)
 {
     return (double)k / (double)n >= fraction;

@@ -23,28 +23,29 @@ struct relay;
 struct trial;
 
 #define LANES   CREDIT_RUNS
-#define HISTORY 64 /* runs whose signatures are kept: see mismatch.c */
+#define HISTORY 64 /* number of runs whose signatures are kept: see mismatch.c */
 _Static_assert(CREDIT_SETS == EPOCHS, "an epoch is a call to lib/base/credit.h");
 
-/* Peers that all ranks have connected already, since they ran this schedule. */
+/* A schedule that all ranks have run, so that the peers in it are connected. */
 struct wired {
     const struct algorithm *algorithm;
     enum collective collective;
     unsigned radix;
     int root;
-    uint64_t listed; /* hash of the list of ranks by which peers are found; 0: there is none */
+    /* hash of call_args.rank_at, by which the peers are found; 0: there is no list */
+    uint64_t listed;
 };
 
-/* The peer whose rank is higher by `distance`, modulo the size of the group; `room`: the number of
- * messages that it may have in flight to this rank. */
+/* A connected peer: its rank is higher by `distance`, modulo the size of the group, and it may have
+ * `room` messages in flight to this rank. */
 struct wired_distance {
     unsigned distance, room;
 };
 
-/* The room that is made for messages of a base peer. */
+/* The number of messages that a base peer may have in flight to this rank. */
 #define BASE_DEPTH (3 * EPOCHS)
 
-/* The state of connecting the peers of the first call that is to start: see wiring.c. */
+/* The state of connecting the peers of the next call that is to start: see wiring.c. */
 struct wiring {
     enum {
         WIRING_IDLE,
@@ -54,7 +55,7 @@ struct wiring {
         WIRING_CONNECT,
         WIRING_LOST
     } state;
-    struct window *window; /* that they will put to */
+    struct window *window; /* the window that the peers will put to */
     unsigned *peers;       /* the ranks to connect, by their number in the group */
     int *ranks;            /* the same ranks by their number in the world */
     unsigned n_peers, depth;
@@ -64,11 +65,12 @@ struct wiring {
     /* full: the number of this rank if its device has no room for the connections, else
      * NOBODY_FULL; agreed: the minimum of .full over all ranks */
     int64_t full, agreed;
-    /* each pass of the exchange of offers, then the barrier that follows when all are accepted */
+    /* the call of each pass of the relay, then of the barrier that follows when all offers are
+     * accepted */
     struct call exchange;
     struct relay *relay; /* takes the offers to the peers */
-    /* the most letters that a rank of the relay may have to send in a round, and whether that is
-     * known to be as many as it takes */
+    /* the most letters that a rank may have to send in a round of the relay; most_is_known: this is
+     * the exact number, not only a bound */
     unsigned most;
     bool most_is_known;
     int lost; /* the first peer that could not be connected; -1: none */
@@ -82,16 +84,17 @@ struct wiring {
  * ended. See lib/deliver/peer_read.c.
  */
 struct readers {
-    unsigned to_any, by_any;           /* bit of each set: some bit of it is set */
-    uint64_t *to[EPOCHS], *by[EPOCHS]; /* [words]; NULL: no plan has needed it yet */
+    unsigned to_any, by_any; /* bit s: some bit of to[s], or of by[s], is set */
+    /* bit sets of [words] words; NULL: no plan has needed them yet */
+    uint64_t *to[EPOCHS], *by[EPOCHS];
     unsigned words;
 };
 
 /* The place of a long message that this rank has waited for. */
 struct message {
-    const unsigned char *at; /* its address, less its offset in bulk memory */
+    const unsigned char *at; /* address of the message, minus bulk_offset */
     size_t bulk_offset, len_bytes;
-    enum route route; /* route by which it came: BULK, PLACED or PEER_READ */
+    enum route route; /* route by which the message came: BULK, PLACED or PEER_READ */
 };
 
 /* Measures how long the unfinished calls of a group have made no progress. */
@@ -109,14 +112,14 @@ struct ncoll_group {
     int rank, size;
     int *members;       /* [size] world ranks; NULL: all ranks of the job in their order */
     struct nodes nodes; /* the node of each rank */
-    unsigned *nodes_at; /* memory of `nodes`; NULL: there are no tables */
+    unsigned *nodes_at; /* memory of the tables in `nodes`; NULL: there are no tables */
     int level;          /* level of the machine whose domains `nodes` holds; NO_LEVEL: real nodes */
     unsigned sync;      /* NCOLL_STRICT_* for the user's calls */
     struct window *window;
     struct window *mail;       /* the window with mailboxes, of an object of lib/stale; else NULL */
-    struct ncoll_stale *stale; /* that object */
-    bool unusual;              /* it has one, or there is a trace: see lib/run/executor.c */
-    struct ncoll_group *next;  /* next group of the context */
+    struct ncoll_stale *stale; /* the object of lib/stale that has the mailboxes; else NULL */
+    bool unusual; /* the group has mailboxes, or the context a trace: see lib/run/executor.c */
+    struct ncoll_group *next; /* next group of the context */
     /* the pointer that points to this group; NULL: it is in no list */
     struct ncoll_group **link;
     struct ncoll_group *next_busy; /* next of the groups that may have unfinished calls */
@@ -124,48 +127,51 @@ struct ncoll_group {
 
     /* used by every call */
     struct credits credits;
-    bool shares; /* a call with shared waits: neighbours may ask what has finished here */
+    bool shares; /* a call had shared waits: neighbours may look which runs have finished here */
     struct readers readers;
-    struct message *messages; /* [n_messages][LANES]: of the slots that plans have needed so far */
+    /* [n_messages][LANES] long messages by slot, for the slots that plans have needed so far */
+    struct message *messages;
     unsigned n_messages;
     bool undrained;      /* the device may still be reading data of earlier puts */
     uint64_t next_epoch; /* epoch of the next run to start */
     /* epoch of the first run after peers were connected last. A rank that has ended this run, or a
      * later one, has mapped this rank's window */
     uint64_t connected_at;
-    uint64_t history_hash;     /* hash of all runs so far: see signature.h */
-    uint64_t calls;            /* number of calls that have started runs */
-    struct run runs[LANES];    /* by epoch % LANES */
-    struct call *first, *last; /* calls that have not ended, in order */
-    struct call *starting;     /* the first of these that has runs to start */
-    struct call blocking;      /* the call with a time-out */
-    struct known_calls known;  /* calls that this group remembers */
+    uint64_t history_hash;  /* hash of all runs so far: see signature.h */
+    uint64_t calls;         /* number of calls that have started runs */
+    struct run runs[LANES]; /* by epoch % LANES */
+    /* calls that have not ended, in the order in which they start */
+    struct call *first, *last;
+    struct call *starting;    /* the first of these calls that has runs to start */
+    struct call blocking;     /* the user's blocking call, with a time-out */
+    struct known_calls known; /* calls that this group remembers */
 
     struct signature history[HISTORY]; /* signatures of the latest runs, by epoch % HISTORY */
     struct stall stall;                /* see stall.c */
-    /* the first unfinished epoch when mismatch.c last checked for one; 0: all were finished */
+    /* the first unfinished epoch at the last check of mismatch.c; 0: all were finished */
     uint64_t waited_in;
-    unsigned slots_seen; /* slots beyond the first that mismatch.c has searched, in turn */
+    /* slots after the first FIRST_SLOTS that mismatch.c has searched in this turn */
+    unsigned slots_seen;
     struct wiring wiring;
     /* unfinished creation of a group from this one, or the freeing of this one */
     struct creation *creating;
     struct making *making; /* unfinished creation of an object of lib/stale from this group */
     struct wired *wired;
     unsigned n_wired;
-    /* The distances at which all ranks have connected their peers, in ascending order, since they
-     * ran schedules whose peers lie at the same distances on every rank. Those of the base peers,
-     * which have room for BASE_DEPTH, need not be here. */
+    /* The distances at which every rank has connected its peer, in ascending order. They come from
+     * schedules that all ranks have run, and whose peers lie at the same distances on every rank.
+     * The distances of base peers, which have room for BASE_DEPTH messages, may be missing. */
     struct wired_distance *wired_distances;
     unsigned n_wired_distances;
-    bool paired; /* connected for the exchange of ncoll__raw_exchange() */
-    /* By algorithm number: the least radix that was refused, since some rank has no room for its
-     * peers; 0: none. The same on all ranks. */
+    bool paired; /* the peers of ncoll__raw_exchange() are connected */
+    /* [algorithm number] the least radix that was refused, since some rank has no room for the
+     * connections; 0: none was. The same on all ranks. */
     unsigned refused[ALGORITHMS_MAX + 1];
     struct {
         const struct algorithm *algorithm;
         unsigned radix, lanes;
         size_t segment_bytes;
-        unsigned slots; /* of a run */
+        unsigned slots; /* most slots of a run; 0: not forced */
     } forced[COLLECTIVES];
     unsigned tried[COLLECTIVES];       /* radix that the trial chose; 0: not tried */
     struct trial *trials[COLLECTIVES]; /* trials that are going on */
@@ -173,8 +179,8 @@ struct ncoll_group {
     uint64_t blocked_since_ns[LANES];
 };
 
-/* credit_pages.c: makes the credits of a group, makes room in them for a rank to put to or to get
- * puts from, and frees them. Return false if there is no memory. */
+/* credit_pages.c: make the credits of a group, make room in them for a peer (a rank to put to or to
+ * get puts from), and free them. The first two return false if there is no memory. */
 bool ncoll__credits_make(struct ncoll_group *g);
 bool ncoll__credits_reach(struct ncoll_group *g, unsigned rank);
 void ncoll__credits_free(struct ncoll_group *g);
@@ -184,8 +190,8 @@ static inline int ncoll__world_rank(const struct ncoll_group *g, unsigned rank)
     return g->members != NULL ? g->members[rank] : (int)rank;
 }
 
-/* Returns true if this rank has no credit, direct or through another run, to put to a rank in this
- * epoch. */
+/* Returns true if this rank may not put to a rank in this epoch: it has no credit from that rank,
+ * and no synchronising run replaces one. */
 static inline bool ncoll__lacks_credit(const struct ncoll_group *g, unsigned rank, uint64_t epoch)
 {
     return !ncoll__credit_may_put(&g->credits, rank, epoch) &&
@@ -214,7 +220,7 @@ static inline struct message *message_of(const struct ncoll_group *g, const stru
 }
 
 /* Notes that a run has finished on this rank. If ranks of the node read each other's slots
- * (lib/run/neighbours.c), the window tells them. */
+ * (lib/run/neighbours.c), they see it in this rank's window. */
 static inline void ncoll__run_finished(struct ncoll_group *g, const struct run *run,
                                        bool synchronises)
 {

@@ -30,39 +30,40 @@
 struct plan;
 
 /* A loop of up to RECENT_CALLS calls finds all of them among the recent calls. A longer loop still
- * finds most of them: only every RECENT_KEPT-th call that is not found replaces one of them. The
- * others share the last place. */
+ * finds most of them: only every RECENT_KEPT-th call that is not found replaces a recent call. The
+ * other calls that are not found share the last place. */
 #define RECENT_CALLS  8
 #define RECENT_KEPT   4
 #define RECENT_PLACES (RECENT_CALLS + 1)
 
-#define PLANS       64                 /* places of the table, by hash of the call */
-#define PLAN_PLACES 4                  /* places where one plan may be kept */
-#define PLANS_BYTES ((size_t)64 << 20) /* bytes of all plans in it; the newest plan may be longer */
+#define PLANS       64 /* number of places in the table; the hash of a call selects one */
+#define PLAN_PLACES 4  /* places where one plan may be kept */
+#define PLANS_BYTES ((size_t)64 << 20) /* most bytes of all plans; the newest alone may have more */
 
 struct known_call {
-    struct call_args
-        args;          /* as the user gave them; a persistent request has copies of the arrays */
+    /* as the user gave them; a persistent request has copies of the arrays */
+    struct call_args args;
     struct plan *plan; /* NULL: the plan is made whenever the call begins */
     /* The call is carried out by one run, which may start at once: it is one segment and loose, its
      * peers are connected, and the library needs no copy of its data. */
     bool plain;
-    struct known_call *then; /* the blocking call that followed it the last time */
+    struct known_call *then; /* the blocking call that came after this one the last time */
 };
 
 struct known_calls {
     struct known_call recent[RECENT_PLACES]; /* a place without a plan is free */
     struct known_call start;                 /* stands for the call before the first one */
-    struct known_call *latest;   /* the latest blocking call that returned NCOLL_OK, or `start` */
-    struct known_call *blocking; /* the plain call that group.blocking holds; NULL: another call */
+    struct known_call *latest; /* the latest blocking call that returned NCOLL_OK, or `start` */
+    /* the plain call that group.blocking is set up for; NULL: it is not set up for one */
+    struct known_call *blocking;
     struct known_call *unfinished; /* the blocking call that has timed out; NULL: none */
-    uint64_t begun;            /* blocking calls that have begun, but for those of the short path */
-    unsigned misses;           /* number of calls that were not found in `recent` */
-    unsigned era;              /* 1, 2, .. */
-    struct plan *plans[PLANS]; /* the table */
-    size_t plans_bytes;        /* bytes of the plans in it */
-    size_t plans_bytes_most;   /* the bound of these: PLANS_BYTES */
-    uint64_t lookups;          /* number of look-ups in it */
+    uint64_t begun;  /* number of blocking calls that have begun, except those of the short path */
+    unsigned misses; /* number of calls that were not found in `recent` */
+    unsigned era;    /* number of the present era: 1, 2, .. */
+    struct plan *plans[PLANS]; /* the table of plans */
+    size_t plans_bytes;        /* bytes of the plans in the table */
+    size_t plans_bytes_most;   /* the most that plans_bytes may be: PLANS_BYTES */
+    uint64_t lookups;          /* number of look-ups in the table */
 };
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Names that a user may have meant. */
+/* Compares a mistyped name with the names that a user may have meant. */
 #ifndef NCOLL_LIB_NEAREST_H
 #define NCOLL_LIB_NEAREST_H
 
-#define NEAREST_BYTES 64 /* longer names are compared up to here */
+#define NEAREST_BYTES 64 /* longer names are compared up to this length */
 
 /* Returns the number of letters to be changed, left out, inserted, or swapped with the next one, to
  * turn a into b (Damerau's distance; no letter is touched twice). */

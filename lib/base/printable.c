@@ -3,9 +3,9 @@
 
 #include <stddef.h>
 
-/* Returns the length, 2 to 4, of the UTF-8 character that text begins with; 0 if it begins with
- * none that may be printed. Only the form is checked: terminals replace well-formed bytes that are
- * no character. */
+/* Returns the length, 2 to 4, of the UTF-8 character that text begins with; 0: it begins with
+ * ASCII, or with nothing that may be printed. Only the form is checked: terminals replace
+ * well-formed bytes that are no character. */
 static size_t length_of_wide(const unsigned char *text)
 {
     size_t len = text[0] >= 0xf0 && text[0] <= 0xf4  ? 4

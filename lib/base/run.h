@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A run: the state of one pass of a schedule. */
+/* A run: the state of one execution of a schedule. */
 #ifndef NCOLL_LIB_BASE_RUN_H
 #define NCOLL_LIB_BASE_RUN_H
 
@@ -25,25 +25,26 @@ enum base {
     BASES_NEAR = BASES + 2 * NEIGHBOURS_MAX
 };
 
-/* One pass of a schedule over one segment of the data, which is an epoch of its group. It holds
- * everything that is needed to go on with the pass. */
+/* One execution of a schedule, over one segment of the data; each has an epoch of its own in the
+ * group. The struct holds everything that is needed to continue the run. */
 struct run {
     struct call *call; /* NULL: the run has ended */
     const struct program *program;
     uint64_t epoch;
-    uint64_t history_hash; /* sent in the signatures of its messages: see signature.h */
+    uint64_t history_hash; /* sent in the signatures of the messages: see signature.h */
     unsigned next;         /* next instruction to execute */
-    /* senders that have got the credit which is due at the start */
+    /* number of senders that have got the credit that is due at the start */
     unsigned credits;
-    /* slot that it waits for; NO_SLOT: room to send, a credit, or `looks_at` */
+    /* slot whose message the run waits for; NO_SLOT: it waits for room to send, for a credit, or
+     * for `looks_at` */
     unsigned waits_for;
-    const _Atomic uint64_t *looks_at; /* a neighbour's word that it waits for; NULL: none */
-    int waits_for_rank;               /* world rank that it waits for */
-    size_t done;                      /* bytes of each block before this segment */
+    const _Atomic uint64_t *looks_at; /* word of a neighbour that the run waits for; NULL: none */
+    int waits_for_rank;               /* world rank that the run waits for */
+    size_t done; /* bytes of the vector, or of each block, before this segment */
     /* routes that puts from IN and from OUT can take: bits of enum route */
     unsigned can[2];
-    unsigned returned; /* single copies of instructions before this one are all acknowledged */
-    bool reads_users;  /* it has read, or got, user memory of other ranks */
+    unsigned returned; /* all single copies of the instructions before this one are acknowledged */
+    bool reads_users;  /* the run has read, or got, user memory of other ranks */
     /* the addresses that the instructions' offsets are relative to */
     unsigned char *base[BASES_NEAR];
 };

@@ -9,7 +9,8 @@
 
 #include "lib/inspect.h"
 
-/* Before a short time the log would have many lines at once, since it doubles with each line. */
+/* The least NCOLL_STALL_WARN. The time doubles with each warning, so that after a shorter one the
+ * log would have many lines at once. */
 #define STALL_WARN_LEAST_NS 100000000
 
 enum kind {
@@ -28,8 +29,8 @@ enum kind {
 struct setting {
     const char *variable, *meaning;
     enum kind kind;
-    size_t offset;      /* in ncoll_params */
-    long long min, max; /* limits of numbers, in the unit of each */
+    size_t offset;      /* offset of the field in ncoll_params */
+    long long min, max; /* limits of a number, in the unit of the setting */
     double unit_ns;     /* nanoseconds in one unit of a KIND_NS */
     const char *const *words;
     const char *others; /* similar settings of other libraries; NULL: there is none */
@@ -45,7 +46,7 @@ static const char *const level_words[] = {"auto", "none", "package", "numa", "l3
 
 static const char *const tune_words[] = {"table", "trial", "model", "off", NULL};
 
-/* More ranks than any machine has. A larger number is a mistake, and each rank takes memory. */
+/* The most ranks that may be set. A larger number is a mistake, and each rank takes memory. */
 #define RANKS_MOST (1 << 20)
 
 #define AT(field) offsetof(ncoll_params, field)
@@ -275,7 +276,7 @@ static void leave_locale(locale_t plain, locale_t own)
     freelocale(plain);
 }
 
-/* Returns the end of the number; NULL if there is none. */
+/* Reads a number. Returns where it ends; NULL: the text does not begin with a number. */
 static const char *scan_number(const char *text, double *value)
 {
     locale_t own, plain = enter_locale(&own);
@@ -432,7 +433,7 @@ static int check_range(const struct setting *s, ncoll_params *params, struct set
     return refuse(error, s, text);
 }
 
-/* Checks rules that concern several settings. */
+/* Checks conditions on the settings that the table cannot express. */
 static int check_whole(const ncoll_params *p, struct setting_error *error)
 {
     const char *cause = NULL;

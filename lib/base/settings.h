@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Settings. The environment takes precedence over the parameters, and these over the defaults. One
- * table (settings.c) has every NCOLL_ variable; ncoll-info prints it.
+ * Settings. The environment takes precedence over the parameters, and the parameters over the
+ * defaults. The table in settings.c has every NCOLL_ variable; ncoll-info prints it.
  */
 #ifndef NCOLL_LIB_SETTINGS_H
 #define NCOLL_LIB_SETTINGS_H

@@ -23,14 +23,15 @@ static bool is_defined(const struct signature_fields *f)
     return !is_group_call(f) && (f->type >= TYPE_USER || f->op >= OP_USER || f->of != 0);
 }
 
-#define MORE_RANKS (1u << (MORE_BITS - 1)) /* the threshold counts ranks */
+#define MORE_RANKS (1u << (MORE_BITS - 1)) /* set if the threshold counts ranks */
 
 static unsigned pack_threshold(const struct signature_fields *f)
 {
     return f->percent | (f->of == NCOLL_THRESHOLD_RANKS ? MORE_RANKS : 0);
 }
 
-/* The kind of elements is in the lowest bit of the definition. */
+/* Returns the 16 bits of the definition. With a threshold, the lowest bit says whether the elements
+ * are the heaviest ones. */
 static uint64_t pack_definition(const struct signature_fields *f)
 {
     if (f->of == 0)
@@ -188,7 +189,7 @@ struct signature ncoll__signature_with(struct signature signature, enum purpose 
     return ncoll__signature(&fields);
 }
 
-/* Every fourth number into each of four hashes, which a processor computes side by side. */
+/* Hashes every fourth number into each of four hashes, which a processor computes side by side. */
 uint64_t ncoll__signature_hash(const size_t *counts, unsigned n)
 {
     uint64_t h[4] = {n, ncoll__hash_on(n, 1), ncoll__hash_on(n, 2), ncoll__hash_on(n, 3)};
@@ -207,7 +208,7 @@ bool ncoll__signature_is_compressed(struct signature signature)
     return is_codec_op(ncoll__signature_fields(signature).op);
 }
 
-/* Writes the call that a step of a compressed one is a part of: "allreduce of 8 float, compressed by
+/* Writes the compressed call that a step belongs to, as in "allreduce of 8 float, compressed by
  * bfloat16". */
 static void compressed_text(const struct signature_fields *f, char *text, size_t size)
 {
@@ -235,8 +236,8 @@ static const char *barrier_text(uint64_t amount)
                                          : "";
 }
 
-/* Returns the operation in words. Those of the user are numbered in the order of ncoll_op_create(),
- * from 0. */
+/* Returns the operation in words. User-defined ones are numbered from 0, in the order of
+ * ncoll_op_create(). */
 static const char *op_text(const struct signature_fields *f, char *text, size_t size)
 {
     if (f->op == 0)
@@ -318,12 +319,13 @@ const char *ncoll__signature_text(struct signature signature, char *text, size_t
         return text;
     }
     if (f.collective == COLL_ALLTOALL && f.irregular && f.algorithm == NULL) {
-        /* the algorithm is not known before there is a plan */
+        /* the algorithm is not known until the call has a plan */
         snprintf(text, size, "%s%s%s", name, data,
                  f.amount == AMOUNT_WHOLE ? "" : " from one rank to the other");
         return text;
     }
-    if (f.collective == COLL_ALLREDUCE && f.root >= ROOT_PARTIAL) { /* it has no algorithm */
+    /* a partial allreduce has no algorithm */
+    if (f.collective == COLL_ALLREDUCE && f.root >= ROOT_PARTIAL) {
         snprintf(text, size, "%s%s%s%s", name, data, op_text(&f, op, sizeof op),
                  root_text(&f, root, sizeof root));
         return text;

@@ -9,7 +9,7 @@
 
 struct ncoll_context;
 
-/* zeroed memory; NULL if there is none */
+/* Returns zeroed memory; NULL: there is none. */
 void *ncoll__allocate(struct ncoll_context *ctx, size_t bytes);
 void ncoll__release(struct ncoll_context *ctx, void *memory);
 uint64_t ncoll__now_ns(struct ncoll_context *ctx);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The trace of a context: its ring, and the file that it is written to. */
+/* The trace of a context: makes it, and writes it to a file. */
 #include "lib/base/trace.h"
 
 #include <errno.h>
@@ -72,7 +72,7 @@ static void write_events(const struct ncoll_context *ctx, FILE *file)
 
 static int write_file(const struct ncoll_context *ctx, const char *path)
 {
-    /* opens no pipe without a reader, for which it would wait */
+    /* with O_NONBLOCK, to open a pipe that has no reader fails instead of waiting */
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK | O_CLOEXEC, 0666);
     FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
 

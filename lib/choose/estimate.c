@@ -6,13 +6,14 @@
 #include "lib/plan/arguments.h"
 #include "lib/topology/levels.h"
 
-/* If two choices take the same time, except for rounding, the one with fewer messages at once is
- * preferred. Otherwise the choice would change back and forth with the size. */
+/* A larger radix replaces a smaller one only if its estimate is below this factor times that of the
+ * smaller one. Otherwise rounding would make the choice change back and forth with the size. */
 #define ALIKE (1 - 1e-9)
 
-/* Factors between the cost of a message within a domain and between domains of a level. They are
- * assumed, not measured. A link between the caches of two packages has about three times the
- * latency, and less bandwidth; NUMA nodes of a package and L3 caches of a node are nearer. */
+/* Indexed by level: the latency of a message between domains of the level, and its cost per byte,
+ * as factors to those within a domain. They are assumed, not measured. A link between the caches of
+ * two packages has about three times the latency, and less bandwidth; NUMA nodes of a package and
+ * L3 caches of a node are nearer. */
 static const struct {
     double latency, bytes;
 } farther[NODE_LEVELS] = {{3, 2}, {2, 1.5}, {1.5, 1}, {1, 1}};
@@ -40,7 +41,7 @@ struct message_cost ncoll__near_cost(const struct ncoll_group *g)
     return message_cost(t->near_cost.latency_ns > 0 ? &t->near_cost : &t->cost);
 }
 
-/* Returns the sum of the bytes of all blocks, given those of the longest one. */
+/* Returns the bytes of all blocks together. longest_bytes: bytes of the longest block. */
 static double bytes_of_all(const struct ncoll_group *g, const struct call_args *args,
                            size_t longest_bytes)
 {
@@ -74,7 +75,8 @@ struct situation ncoll__situation(const struct ncoll_group *g, const struct call
     };
 }
 
-/* Returns the number of ranks at the distances 2^k to both sides. */
+/* Returns the number of base peers that a rank has at most: those at the distances 1, 2, 4, .. to
+ * both sides. */
 static unsigned base_peers(const struct ncoll_group *g)
 {
     unsigned k = 0;
@@ -101,7 +103,7 @@ double ncoll__estimate(const struct ncoll_group *g, const struct algorithm *algo
     double least = -1;
 
     *best = 1;
-    shape.counts = shape.sends = NULL; /* none of this depends on them */
+    shape.counts = shape.sends = NULL; /* estimates do not depend on counts of blocks */
     for (shape.radix = 1; shape.radix <= most && algorithm->cost != NULL; shape.radix++) {
         if (!algorithm_exists(algorithm, &shape) || ncoll__is_refused(g, algorithm, shape.radix) ||
             !ncoll__within_peers(g, algorithm, &shape) ||

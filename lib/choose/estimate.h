@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The situation that is described to algorithms, and the times that algorithms estimate for
- * calls. */
+/* Describes calls to algorithms (struct situation), and gets the algorithms' estimates of the times
+ * of calls. */
 #ifndef NCOLL_LIB_ESTIMATE_H
 #define NCOLL_LIB_ESTIMATE_H
 
@@ -9,8 +9,8 @@
 
 struct ncoll_context;
 
-/* Return the cost of a message between any two ranks of the group, and between two ranks of one
- * node or domain. */
+/* Return the cost of a message between ranks of different nodes or domains (far), and between ranks
+ * of the same node or domain (near). */
 struct message_cost ncoll__far_cost(const struct ncoll_group *g);
 struct message_cost ncoll__near_cost(const struct ncoll_group *g);
 
@@ -18,8 +18,8 @@ struct message_cost ncoll__near_cost(const struct ncoll_group *g);
 struct situation ncoll__situation(const struct ncoll_group *g, const struct call_args *args,
                                   const struct op *op, size_t longest);
 
-/* Returns true if the algorithm takes no more peers than it may: NCOLL_PEERS, or what the devices
- * have room for; each rank has its base peers in any case. */
+/* Returns true if the algorithm needs at most as many peers as NCOLL_PEERS allows or, if that is
+ * not set, as the devices have room for. Base peers are allowed in any case. */
 bool ncoll__within_peers(const struct ncoll_group *g, const struct algorithm *algorithm,
                          const struct shape *shape);
 

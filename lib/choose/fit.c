@@ -62,7 +62,8 @@ bool ncoll__can_run(const struct candidacy *c, const struct algorithm *algorithm
 
 /* ------------------------------------------------------------------ the best fit -------------- */
 
-/* Returns the algorithm with the best fit among those not tried yet; NULL: none is left. */
+/* Returns the algorithm with the best fit among those that are not in `tried` (bits, by index), and
+ * its reason in *why; NULL: none is left. */
 static const struct algorithm *strongest(const struct candidacy *c, uint64_t tried,
                                          const char **why)
 {
@@ -123,10 +124,10 @@ void ncoll__choose_rival(const struct candidacy *c, double ns, struct choice *ou
     }
 }
 
-/* ------------------------------------------------------------------ none ---------------------- */
+/* ------------------------------------------------------------------ no algorithm -------------- */
 
-/* Returns the largest number of ranks for which the algorithm exists. It does not exist for the
- * number in `shape`. */
+/* Returns the largest number of ranks for which the algorithm exists. The algorithm must not exist
+ * for the number of ranks in `shape`. */
 static unsigned most_ranks(const struct algorithm *algorithm, struct shape shape)
 {
     unsigned most = 0, too_many = shape.size;

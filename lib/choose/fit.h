@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The algorithms that can run a call, according to what they declare: see algos/choice.h. */
+/* Finds the algorithms that can run a call, and chooses by the fit that each of them declares: see
+ * algos/choice.h. */
 #ifndef NCOLL_LIB_CHOOSE_FIT_H
 #define NCOLL_LIB_CHOOSE_FIT_H
 
@@ -9,14 +10,14 @@
 
 struct choice;
 
-/* A call that an algorithm is chosen for. */
+/* A call for which an algorithm is to be chosen. */
 struct candidacy {
     struct ncoll_group *g;
     const struct call_args *args;
     const struct op *op;
     size_t longest; /* elements of the longest block */
     struct situation situation;
-    bool any_peers; /* algorithms may exceed the budget of peers, since none stays within it */
+    bool any_peers; /* the budget of peers is ignored, since no algorithm stays within it */
 };
 
 /* Returns true if the algorithm computes the right result for this operation and these counts. */
@@ -29,22 +30,24 @@ bool ncoll__is_asked(const struct ncoll_group *g, const struct call_args *args);
 bool ncoll__needs_same_bits(const struct ncoll_group *g, const struct call_args *args,
                             const struct op *op);
 
-/* Returns true if blocks of so many bytes, or parts of them, fit the window. */
+/* Returns true if blocks of `bytes` bytes fit the window, whole or in segments. If the algorithm
+ * pads the blocks of an alltoall (PADS_BLOCKS), they must fit whole. */
 bool ncoll__fits_window(const struct ncoll_group *g, const struct call_args *args,
                         const struct algorithm *algorithm, const struct shape *shape, size_t bytes);
 
 /* Returns true if the algorithm can run the call: it serves the operation and the counts, it exists
- * for these ranks, its peers stay within the budget and can be connected, and at least a part of the
- * call fits the window. */
+ * for these ranks, its peers stay within the budget and can be connected, and the window has room
+ * for at least one segment of the call. */
 bool ncoll__can_run(const struct candidacy *c, const struct algorithm *algorithm, unsigned radix);
 
 /* Chooses the algorithm with the best fit of all that can run, except `without` (may be NULL), and
- * fills in algorithm and why. Returns false if there is none. */
+ * sets out->algorithm and out->why. Returns false if there is none. */
 bool ncoll__choose_fit(const struct candidacy *c, const struct algorithm *without,
                        struct choice *out);
 
-/* Looks for an algorithm whose estimate is lower than `ns`, that of the algorithm chosen so far. If
- * there is one, fills in its name, radix and reason. */
+/* Replaces the choice in `out`, whose estimated time is `ns`, if the estimate of another algorithm
+ * is lower by the factor that this algorithm demands (struct fit, `gain`). Sets algorithm, radix
+ * and why. */
 void ncoll__choose_rival(const struct candidacy *c, double ns, struct choice *out);
 
 /* Records why no algorithm can run the call. Returns NCOLL_ERR_UNSUPPORTED. */

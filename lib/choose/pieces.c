@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The shortest message that ranks read in each other's memory, and the pieces that it is cut
- * into. */
+/* The length from which on ranks read messages in each other's memory, and the pieces that such
+ * messages are cut into. */
 #include "lib/topology/levels.h"
 #include "lib/base/group.h"
 #include "lib/choose/select.h"
 
 /*
  * Messages that go one way are cut, so that a rank copies one piece while another rank reads the
- * previous one. Calls in which ranks send as much as they receive keep both sides busy without that.
+ * previous one. Calls in which ranks send as much as they receive keep both sides busy without
+ * that.
  *
- * If two ranks share a core, as many pieces as possible are in flight. Shorter pieces, or messages,
- * gain less than the context switches cost; if more ranks do, all of them. Two ranks with cores of
- * their own gain by two pieces. Longer messages are faster whole: they fall out of the receiver's
- * cache before its memory is written again.
+ * If two ranks share a core, a message is cut into as many pieces as can be in flight. Shorter
+ * pieces, or messages, gain less than the context switches cost. If more than two ranks share a
+ * core, cutting never gains enough. Two ranks with cores of their own gain by two pieces. Messages
+ * beyond the upper limits are faster whole: they fall out of the receiver's cache before its memory
+ * is written again.
  */
 #define PIECES_FROM_SHARED    ((size_t)128 << 10)
 #define PIECES_TO_SHARED      ((size_t)256 << 10)
 #define PIECES_FROM           ((size_t)64 << 10)
 #define PIECES_TO             ((size_t)128 << 10)
 #define PIECES_RANKS_PER_CORE 2
-/* Ranks on cores of their own for which this was measured. */
+/* The most ranks, each on a core of its own, for which this was measured. */
 #define PIECES_RANKS 2
 
 size_t ncoll__read_from(const struct ncoll_group *g)
@@ -33,7 +35,7 @@ size_t ncoll__read_from(const struct ncoll_group *g)
     return all ? least : SIZE_MAX;
 }
 
-/* True if the messages of a call go one way, and are cut. */
+/* True if the messages of this collective go one way, and are therefore cut. */
 static bool goes_one_way(enum collective collective, bool shares_cores)
 {
     switch (collective) {

@@ -18,8 +18,8 @@
 struct actor {
     struct step *steps;
     unsigned n_steps, next;
-    double ready_ns;      /* time when it can go on */
-    struct ref peer_read; /* source of its latest peer read */
+    double ready_ns;      /* time when the rank has ended its steps so far */
+    struct ref peer_read; /* source of the latest put that was a peer read */
     bool has_peer_read;
 };
 
@@ -38,7 +38,7 @@ struct simulation {
     unsigned ranks, slots, n_cores;
     struct actor *actors;
     struct core *cores;
-    double *arrivals; /* [ranks * slots]: time of arrival; NEVER: not put yet */
+    double *arrivals; /* [ranks * slots]: time when the message arrives; NEVER: not put yet */
     bool *remote;     /* [ranks * slots]: the data stays in the sender's memory */
 };
 
@@ -60,8 +60,8 @@ static bool same_place(struct ref a, struct ref b)
            a.offset == b.offset;
 }
 
-/* True if ranks read such a message in each other's memory. All ranks of a node do, also those of
- * different domains. */
+/* True if a message of this length from rank a to rank b is a peer read. Ranks of one node read
+ * each other's memory, also if they are in different domains. */
 static bool is_peer_read(const struct simulation *s, unsigned a, unsigned b, size_t bytes)
 {
     bool node = is_near(s, a, b) || s->g->level != NO_LEVEL;
@@ -108,8 +108,8 @@ static double compute(const struct simulation *s, unsigned rank, const struct st
     return local_ns(own, away, &s->near);
 }
 
-/* Returns the time when the rank can execute its next step; NEVER: the message has not been put
- * yet. */
+/* Returns the time when the rank can execute its next step. NEVER: the step waits for a message
+ * that has not been put yet, or there is no further step. */
 static double can_start(const struct simulation *s, unsigned rank)
 {
     const struct actor *a = &s->actors[rank];
@@ -159,10 +159,10 @@ static void go_on(struct simulation *s, unsigned rank, double at)
     core->free_ns = a->ready_ns;
 }
 
-/* ------------------------------------------------------------------ the whole ----------------- */
+/* ------------------------------------------------------------------ all ranks ----------------- */
 
-/* Repeatedly runs the rank that can go on first. Returns the time when the last rank has ended; -1:
- * they never end. */
+/* Repeatedly executes steps of the rank that can go on first. Returns the time when the last rank
+ * has ended; -1: some rank waits for ever. */
 static double run(struct simulation *s)
 {
     double end = 0;
@@ -243,7 +243,7 @@ double ncoll__predict(ncoll_group *g, enum collective collective, size_t count, 
         .n_cores = (unsigned)((double)g->size / ranks_per_core + 0.999),
     };
 
-    if (s.n_cores == 0) /* they share one with others */
+    if (s.n_cores == 0) /* the ranks of the group share a core with others */
         s.n_cores = 1;
 
     if (s.ranks > RANKS_MAX)
@@ -253,8 +253,8 @@ double ncoll__predict(ncoll_group *g, enum collective collective, size_t count, 
     s.line_ns = line_ns(&s.far, ranks_per_core);
     if (prepare(&s, choice->algorithm, shape))
         ns = run(&s);
-    /* Segments follow each other at the speed of the busiest core; as many run at once as there are
-     * lanes. */
+    /* A segment follows the one before it after the time that the busiest core needs for it, or
+     * after the time of a whole segment divided by the number of lanes, if that is longer. */
     double each = ns / choice->lanes;
     for (unsigned i = 0; ns >= 0 && i < s.n_cores; i++)
         each = s.cores[i].busy_ns > each ? s.cores[i].busy_ns : each;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The choice by rules that a person has written. */
+/* Chooses algorithms by the rules that a person has written: see rules.h. */
 #include "lib/choose/ruled.h"
 
 #include <stdio.h>
@@ -55,7 +55,7 @@ struct rule *ncoll__rule_for(const struct ncoll_group *g, const struct call_args
     return NULL;
 }
 
-/* ------------------------------------------------------------------ can it be followed? ------- */
+/* ------------------------------------------------------------------ checking a rule ----------- */
 
 #define REASON 128
 
@@ -98,8 +98,8 @@ static unsigned radix_for(const struct candidacy *c, const struct rule *rule)
     return ncoll__can_run(c, rule->algorithm, radix) ? radix : 1;
 }
 
-/* Rank 0 of the group logs a rule once for all users to see, and all ranks each time for those who
- * look closely. */
+/* Logs that a rule is not followed, and why. The first message about a rule, on rank 0 of the
+ * group, has level info, so that all users see it; all others have level debug. */
 static void log_fault(const struct candidacy *c, struct rule *rule, const char *why)
 {
     const struct ncoll_group *g = c->g;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Checks that rules do not contradict each other. The conditions of a rule are a box: a range of
- * each number, a name or any name, and so on. Of two rules that apply to the same call the earlier
- * one is taken.
- * That is what the writer wants if its box lies inside the box of the later one, an exception. In
- * all other cases one of them, or a part of it, would have no effect.
+ * Checks that rules do not contradict each other. The conditions of a rule form a box: a range for
+ * each number, one name or any name for transport and device, and so on. If two rules apply to the
+ * same call, the earlier one is taken. The writer wants this if the box of the earlier rule lies
+ * inside the box of the later one, as an exception. In all other cases one of the two rules, or a
+ * part of it, would have no effect.
  */
 #include <stdio.h>
 #include <string.h>

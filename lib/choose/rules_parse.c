@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads rules from text, which may hold any bytes. A rule is a list of words. In a file blanks
- * separate words, and lines rules. In a variable ':' and '@' stand for blanks, and ',' and ';' end
- * a rule; but digits after "n=3," go on with that list.
+ * Reads rules from text, which may hold any bytes. A rule is a list of words. In a file, blanks
+ * separate words, and line ends separate rules. In a variable, ':' and '@' stand for blanks, and
+ * ',' and ';' end a rule; but digits after "n=3," continue that list.
  */
 #include "lib/choose/rules.h"
 
@@ -21,11 +21,11 @@ struct reader {
     char word[RULE_WORD]; /* the word that is being read */
     size_t word_at;
     struct rule rule;
-    unsigned given; /* bits 1u << enum what: of the rule that is being read */
-    bool begun;     /* the rule has a word */
+    unsigned given; /* bits 1u << enum what: the words that the current rule has had */
+    bool begun;     /* the current rule has at least one word */
 };
 
-/* The words of a rule, by what they set. Numbers come first, in the order of enum rule_number. */
+/* The kinds of words in a rule. Values below RULE_NUMBERS are those of enum rule_number. */
 enum what {
     WHAT_BITS = RULE_NUMBERS,
     WHAT_TRANSPORT,
@@ -54,7 +54,8 @@ static bool is_file(const struct reader *r)
     return r->source->collective == 0;
 }
 
-/* Writes the place of a byte; of a long path the end. */
+/* Writes where byte `at` of the text is: file, line and column, or variable and character. A long
+ * path is shortened to its end. */
 static void put_where(const struct reader *r, size_t at, char where[RULE_WHERE])
 {
     const char *name = r->source->name;
@@ -68,7 +69,8 @@ static void put_where(const struct reader *r, size_t at, char where[RULE_WHERE])
         snprintf(where, RULE_WHERE, "%s%s, character %zu", dots, name, at + 1);
 }
 
-/* Notes that the current word is wrong. Its text goes between `before` and `after`. */
+/* Records that the current word is wrong, and returns false. The cause is a text of three parts:
+ * `before`, the word, `after`. */
 static bool wrong(struct reader *r, const char *before, const char *after, const char *remedy)
 {
     put_where(r, r->word_at, r->error->where);
@@ -77,7 +79,8 @@ static bool wrong(struct reader *r, const char *before, const char *after, const
     return false;
 }
 
-/* The names that would have been right at a place, and the one that was meant. */
+/* The names that would have been valid in place of a word, and the most similar one of them; NULL:
+ * none is similar. */
 struct names {
     char list[200];
     size_t len;
@@ -129,7 +132,8 @@ static bool take_collective(struct reader *r)
     return wrong_name(r, &names, "there is no collective ", "");
 }
 
-/* Calls of a part of the ranks have one algorithm each, so no rule is for them. */
+/* True if a rule for this collective may name the algorithm. Algorithms for calls of a part of the
+ * ranks are excluded: each such call has only one, so rules do not apply to it. */
 static bool is_of(const struct algorithm *a, enum collective collective)
 {
     return a->collectives & 1u << collective && !(a->properties & TAKES_PLACES);
@@ -154,7 +158,7 @@ static bool take_algorithm(struct reader *r)
     return wrong_name(r, &names, before, a != NULL ? "; it is one of other collectives" : "");
 }
 
-/* Reads "0-4k", "4k-" or "-4k". The end is not a part of the range. */
+/* Reads "0-4k", "4k-" or "-4k". The upper end does not belong to the range. */
 static bool take_bytes(struct reader *r)
 {
     char first[RULE_WORD];
@@ -295,7 +299,8 @@ static bool take_word(struct reader *r)
 
 /* ------------------------------------------------------------------ rules --------------------- */
 
-/* Names a part of the rule that its algorithm does not take. */
+/* Checks that the rule's algorithm takes the radix that the rule gives. If not, records an error
+ * and returns false. */
 static bool check_radix(struct reader *r)
 {
     const struct algorithm *a = r->rule.algorithm;
@@ -335,7 +340,7 @@ static bool end_rule(struct reader *r, struct rules *out)
     return true;
 }
 
-/* Characters that end a word. */
+/* True if the character ends a word. */
 static bool ends_word(const struct reader *r, char c)
 {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n' ||
@@ -347,7 +352,8 @@ static bool ends_rule(const struct reader *r, char c)
     return c == '\n' || (!is_file(r) && (c == ',' || c == ';'));
 }
 
-/* True at the comma of a list "n=3,2,2" in a variable: no rule consists of digits alone. */
+/* True if the comma at r->at belongs to a list such as "n=3,2,2" of a variable, and does not end
+ * the rule: only digits follow, and no rule consists of digits alone. begin: start of the word. */
 static bool is_in_list(const struct reader *r, size_t begin)
 {
     const char *text = r->source->text;
@@ -360,7 +366,7 @@ static bool is_in_list(const struct reader *r, size_t begin)
     return digits > 0 && (at == r->source->len || ends_word(r, text[at]));
 }
 
-/* Reads the word that begins here into r->word. */
+/* Reads the word that begins at r->at into r->word. */
 static bool read_word(struct reader *r)
 {
     const struct rule_source *s = r->source;

@@ -22,7 +22,8 @@ __attribute__((format(printf, 2, 3))) static void add(struct line *line, const c
     line->len += n > 0 && (size_t)n < RULE_TEXT - line->len ? (size_t)n : 0;
 }
 
-/* The end of a range of bytes is not a part of it. */
+/* Adds the range of bytes. In the text the upper end does not belong to the range, in the rule it
+ * does. */
 static void add_bytes(struct line *line, const struct rule *rule)
 {
     char text[RULE_BYTES_TEXT];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads the rules of a job from the file and the variables that its settings name. Their texts
- * travel from rank 0 as a series of sources: the collective, the name and the text, each with a
- * terminating 0. Before them goes the name of rank 0's device, since ranks may have different ones,
- * and a rule for a device is for the job. */
+/* Reads the rules of a job from the file and the variables that its settings name. Rank 0 sends
+ * their texts to the other ranks as a series of sources: a byte for the collective, the name, and
+ * the text, the last two with a terminating 0. The name of rank 0's device goes before them: ranks
+ * may have different devices, and a rule for rank 0's device applies to the whole job. */
 #include "lib/choose/ruled.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "lib/inspect.h"
 #include "transport/because.h"
 
-/* "NCOLL_REDUCE_SCATTER_RULES" */
+/* Writes the name of a collective's variable, such as "NCOLL_REDUCE_SCATTER_RULES". */
 static void name_variable(enum collective collective, char name[RULE_WORD])
 {
     snprintf(name, RULE_WORD, "NCOLL_%s_RULES", ncoll__collective_name(collective));
@@ -82,7 +82,7 @@ static int add_file(struct ncoll_context *ctx, struct blob *texts)
     return rc;
 }
 
-/* Collects the texts: first the file, then the variables. */
+/* Collects the texts of all rules: first the file, then the variables. */
 static int collect(struct ncoll_context *ctx, struct blob *texts)
 {
     const char *path = ctx->settings.rules_file;
@@ -101,8 +101,8 @@ static int collect(struct ncoll_context *ctx, struct blob *texts)
     return rc;
 }
 
-/* Returns the source that begins at *at, and moves *at behind it; false: there is none that is
- * whole. */
+/* Reads the source that begins at *at, and moves *at behind it. Returns false if no complete source
+ * is there. */
 static bool next_source(const char *texts, size_t len, size_t *at, struct rule_source *out)
 {
     const char *name = texts + *at + 1, *end = texts + len;
@@ -122,7 +122,8 @@ static bool next_source(const char *texts, size_t len, size_t *at, struct rule_s
 
 /* ------------------------------------------------------------------ rules --------------------- */
 
-/* Removes the rules of a collective: its variable takes the place of what the file says. */
+/* Removes the rules that the file has for a collective: those of the collective's variable replace
+ * them. */
 static void drop(struct rules *rules, enum collective collective)
 {
     unsigned kept = 0;
@@ -144,7 +145,7 @@ static int parse(struct ncoll_context *ctx, const struct rule_source *source)
     return ncoll__rules_parse(source, &ctx->rules, &error) ? NCOLL_OK : fail(ctx, &error);
 }
 
-/* Reads the rules of all texts. */
+/* Reads the rules of all sources in `texts` into ctx->rules. */
 static int load(struct ncoll_context *ctx, const char *texts, size_t len)
 {
     struct rule_source source;
@@ -215,7 +216,8 @@ int ncoll__rules_adopt(struct ncoll_context *ctx, const char *texts, size_t len)
     texts = end + 1;
     int rc = load(ctx, texts, len - (size_t)(texts - device));
     keep_for_device(&ctx->rules, device);
-    /* The texts were valid when they were sent. So this rank has other algorithms. */
+    /* The texts were valid on rank 0. If they are not valid here, this rank has other
+     * algorithms. */
     return rc != NCOLL_ERR_ARGUMENT
                ? rc
                : ncoll__fail(ctx, BECAUSE(NCOLL_ERR_BOOTSTRAP, VERSION_DIFFERS), 0,
@@ -238,7 +240,7 @@ int ncoll__rules_view(void (*each)(void *arg, const char *where, const char *tex
     char text[RULE_TEXT];
     int rc = ncoll__settings_resolve(NULL, &ctx.settings, &wrong);
 
-    ctx.settings.log_level = NCOLL_LOG_NONE; /* the caller has the error */
+    ctx.settings.log_level = NCOLL_LOG_NONE; /* the caller gets the error in *error */
     rc = rc != NCOLL_OK ? ncoll__fail(&ctx, NCOLL_ERR_ARGUMENT, -1, wrong.remedy, "%s", wrong.cause)
                         : ncoll__rules_read(&ctx);
     for (unsigned i = 0; i < ctx.rules.n && rc == NCOLL_OK; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The tuning table as rules, which make the same choices. */
+/* Writes a tuning table as rules, which make the same choices. */
 #include "lib/choose/rules_table.h"
 
 #include <stdio.h>
@@ -8,7 +8,8 @@
 #include "lib/base/group.h"
 #include "lib/choose/tune.h"
 
-/* A rule of the table is for one kind of group; the conditions say which. */
+/* Returns an entry of the table as a rule. The conditions of the rule restrict it to the kind of
+ * group that the entry's section is for. */
 static struct rule rule_of(const struct tune_key *key, const struct tune_rule *entry)
 {
     const struct algorithm *a = entry->algorithm;
@@ -34,7 +35,7 @@ static struct rule rule_of(const struct tune_key *key, const struct tune_rule *e
     return rule;
 }
 
-/* True if an entry goes on with the choice of the one before it, for larger sizes. */
+/* True if entry b makes the same choice as entry a, for the sizes that follow those of a. */
 static bool goes_on(const struct tune_rule *a, const struct tune_rule *b)
 {
     return b->collective == a->collective && b->same_bits == a->same_bits &&
@@ -42,7 +43,8 @@ static bool goes_on(const struct tune_rule *a, const struct tune_rule *b)
            b->radix == a->radix && b->segment_bytes == a->segment_bytes && b->lanes == a->lanes;
 }
 
-/* Hands over the rules of a section for the calls of one kind. */
+/* Calls `each` with each rule of a section for one collective, either for calls with the same bits
+ * on all ranks or for other calls. */
 static void each_of_kind(const struct tune_table *t, const struct tune_section *s,
                          enum collective collective, bool same_bits, rule_line *each, void *arg)
 {
@@ -59,7 +61,8 @@ static void each_of_kind(const struct tune_table *t, const struct tune_section *
     }
 }
 
-/* Rules for the same bits come first, as exceptions. */
+/* Calls `each` with all rules of a section. Those for calls with the same bits on all ranks come
+ * first, as exceptions from the others. */
 static void each_of(const struct tune_table *t, const struct tune_section *s, rule_line *each,
                     void *arg)
 {
@@ -88,7 +91,7 @@ unsigned ncoll__rules_of_table(const struct tune_table *table, uint64_t ranks, r
 bool ncoll__rules_of_file(const char *path, uint64_t ranks, rule_line *each, void *arg,
                           unsigned *left_out, char why[TUNE_WHY])
 {
-    struct ncoll_context plain = {.rank = -1}; /* for its allocator, malloc() */
+    struct ncoll_context plain = {.rank = -1}; /* provides the allocator: malloc() */
     struct tune_table table;
     size_t len;
     char *text = ncoll__tune_read(&plain, path, &len, why);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The words of rules, for both the reader and the writer: numbers, units, keys. */
+/* Numbers, units and keys in rules, for both the reader and the writer. */
 #include "lib/choose/rules.h"
 
 #include <inttypes.h>
@@ -30,7 +30,8 @@ uint64_t ncoll__rule_unit(enum rule_number number)
 
 /* ------------------------------------------------------------------ numbers ------------------- */
 
-/* Reads digits. Returns the end; NULL if there are none, or the number is too large. */
+/* Reads digits. Returns the end of the number; NULL if there are no digits, or the number is too
+ * large. */
 static const char *scan_digits(const char *text, uint64_t *out)
 {
     const char *at = text;
@@ -43,7 +44,8 @@ static const char *scan_digits(const char *text, uint64_t *out)
     return at > text ? at : NULL;
 }
 
-/* Reads k, M, Gi, KiB and so on. Returns the end of the unit. */
+/* Reads a unit such as k, M, Gi or KiB, and sets *shift to its power of 2; 0: there is none.
+ * Returns the end of the unit. */
 static const char *scan_unit(const char *text, unsigned *shift)
 {
     static const char units[] = "kmgt";
@@ -70,7 +72,8 @@ bool ncoll__rule_bytes(const char *word, uint64_t *out)
     return true;
 }
 
-/* Reads a number with as many decimals as the unit has zeroes. Returns the end, or NULL. */
+/* Reads a number with at most as many decimals as `unit` has zeroes, and multiplies it by `unit`.
+ * Returns the end of the number; NULL if there is none, or it is too large. */
 static const char *scan_decimal(const char *text, uint64_t unit, uint64_t *out)
 {
     const char *at = scan_digits(text, out);

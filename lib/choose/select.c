@@ -2,8 +2,8 @@
 /*
  * Selection of an algorithm and its radix. An algorithm that the user forces comes first, then the
  * rules that a person has written (ruled.c), then the tuning table (tune.c), if it has an entry for
- * such calls. Otherwise the algorithms themselves decide (fit.c): they declare how well they suit
- * the call, and estimate its time. Nothing here depends on a certain algorithm.
+ * the call. Otherwise the algorithms themselves decide (fit.c): they declare how well they suit the
+ * call, and estimate its time. Nothing here depends on a particular algorithm.
  */
 #include "lib/choose/select.h"
 
@@ -36,12 +36,12 @@ static const struct algorithm *algorithm_asked(const struct candidacy *c, struct
     if (!args->internal) {
         out->algorithm = c->g->forced[args->collective].algorithm;
         if (out->algorithm == NULL && setting != NULL) {
-            /* found, since names are checked when the context is created */
+            /* not NULL: names are checked when the context is created */
             out->algorithm = ncoll__algorithm_find(setting);
             out->from = FROM_SETTING;
         }
     }
-    /* algorithms are forced for calls of all ranks */
+    /* an algorithm for calls of all ranks cannot make a call of a part of the ranks */
     if (args->places > 0 && out->algorithm != NULL && !(out->algorithm->properties & TAKES_PLACES))
         out->algorithm = NULL;
     return out->algorithm;
@@ -70,8 +70,8 @@ static int pick_algorithm(const struct candidacy *c, struct choice *out, bool *a
 
 /* ------------------------------------------------------------------ radix --------------------- */
 
-/* A list of radices in the settings applies to all calls. An algorithm that takes a single radix
- * uses the first of the list. */
+/* Returns the radix that the settings give for all calls; 0: none. For an algorithm that takes a
+ * single radix this is the first number of a list. */
 static unsigned setting_for(const struct ncoll_context *ctx, const struct algorithm *algorithm)
 {
     unsigned radix = ctx->settings.radix > 0 ? (unsigned)ctx->settings.radix : 0;
@@ -79,8 +79,8 @@ static unsigned setting_for(const struct ncoll_context *ctx, const struct algori
     return algorithm->properties & TAKES_LIST ? radix : radix_of_round(radix, 1);
 }
 
-/* Depends on the arguments only, not on the plan: on some ranks the plan is made before the trial
- * is over. */
+/* The result depends on the arguments only, not on the plan: on some ranks the plan is made before
+ * the trial is over. */
 bool ncoll__trial_is_for(const struct call_args *args)
 {
     bool kind = args->collective == COLL_BARRIER || args->collective == COLL_ALLREDUCE;
@@ -111,7 +111,8 @@ static unsigned radix_asked(const struct ncoll_group *g, const struct call_args 
     return asked;
 }
 
-/* Chooses algorithm and radix. */
+/* Chooses algorithm and radix: those that the user or a tool asks for, else by fits and estimates.
+ * *asked_for: an algorithm was asked for. */
 static int pick(const struct candidacy *c, bool *asked_for, struct choice *out)
 {
     struct shape shape = ncoll__shape(c->g, c->args, 1, c->op->inverse != NULL);
@@ -126,13 +127,14 @@ static int pick(const struct candidacy *c, bool *asked_for, struct choice *out)
         return NCOLL_OK;
     out->from = FROM_MODEL;
     if (!ncoll__can_run(c, out->algorithm, out->radix))
-        out->radix = 1; /* it can run with this radix */
+        out->radix = 1; /* pick_algorithm() has checked that radix 1 can run */
     ncoll__choose_rival(c, ns, out);
     return NCOLL_OK;
 }
 
-/* Chooses by the tuning table, and returns true, if the table has an entry for the call and neither
- * the user nor a tool asks for an algorithm, a radix or segments. */
+/* Chooses by the tuning table. Returns false if the table has no entry for the call, if its
+ * algorithm needs more peers than can be connected, or if the user or a tool asks for an algorithm
+ * or a radix. */
 static bool pick_tuned(struct ncoll_group *g, const struct call_args *args, const struct op *op,
                        size_t bytes, struct choice *out, size_t *segment_bytes)
 {
@@ -189,8 +191,8 @@ static int check_radix(struct ncoll_group *g, const struct shape *shape,
     return NCOLL_OK;
 }
 
-/* Chooses the number of segments. The library's own calls have one: the window is made large enough
- * for them. */
+/* Chooses the length and the number of segments. The library's own calls have one segment: the
+ * window is made large enough for them. */
 static int segment(struct ncoll_group *g, const struct call_args *args, const struct shape *shape,
                    size_t longest, size_t segment_bytes, struct choice *out)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Selection of algorithms, and the questions about a group that it depends on. */
+/* Selects algorithms, and determines the properties of calls and groups that the selection depends
+ * on. */
 #ifndef NCOLL_LIB_SELECT_H
 #define NCOLL_LIB_SELECT_H
 
@@ -13,7 +14,8 @@ struct choice;
 int ncoll__select(struct ncoll_group *g, const struct call_args *args, const struct op *op,
                   size_t longest, struct choice *out);
 
-/* True if the trial is responsible for the radix of such calls. It may be over already. */
+/* True if a trial of radices (NCOLL_TUNE=trial) is made for calls with such arguments. The trial
+ * may be over already. */
 bool ncoll__trial_is_for(const struct call_args *args);
 
 /* ------------------------------------------------------------------ pieces.c ------------------ */
@@ -22,7 +24,7 @@ bool ncoll__trial_is_for(const struct call_args *args);
  * memory; SIZE_MAX: they read none. */
 size_t ncoll__read_from(const struct ncoll_group *g);
 
-/* Returns the bytes of the pieces that a message to or from a root is cut into; 0: it is not
+/* Returns the bytes of the pieces that a one-way message of this length is cut into; 0: it is not
  * cut. */
 size_t ncoll__peer_read_pieces(const struct ncoll_group *g, enum collective collective,
                                size_t bytes);

@@ -14,7 +14,7 @@
 #include "lib/choose/select.h"
 #include "lib/choose/fit.h"
 
-/* ------------------------------------------------------------------ the place ----------------- */
+/* ------------------------------------------------------------------ this machine -------------- */
 
 /* Makes a text fit for a line of the table: printable characters, with single blanks. */
 static void tidy(char *text)
@@ -33,7 +33,8 @@ static void tidy(char *text)
     *to = '\0';
 }
 
-/* Finds the first line of a kind in /proc/cpuinfo. */
+/* Finds the first line of /proc/cpuinfo that begins with `kind`, and copies its value to `model`.
+ * Returns false if there is none, or its value is empty. */
 static bool find_model(FILE *f, const char *kind, char model[TUNE_WORD])
 {
     char line[512];
@@ -67,13 +68,15 @@ static void read_machine(char machine[TUNE_WORD])
     snprintf(machine, TUNE_WORD, "%ld x %.80s", sysconf(_SC_NPROCESSORS_CONF), model);
 }
 
-/* The machine stays the same, and /proc/cpuinfo is long if it has many processors. */
+/* The text is read once and kept: it does not change, and /proc/cpuinfo is long on a machine with
+ * many processors. */
 void ncoll__tune_machine(char machine[TUNE_WORD])
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static char known[TUNE_WORD];
 
-    if (pthread_mutex_trylock(&lock) != 0) { /* or a process was forked while it was held */
+    /* Another thread holds the lock, or held it when this process was forked. */
+    if (pthread_mutex_trylock(&lock) != 0) {
         read_machine(machine);
         return;
     }
@@ -100,8 +103,9 @@ void ncoll__tune_here(const struct ncoll_context *ctx, struct tune_key *out)
 
 /* ------------------------------------------------------------------ costs --------------------- */
 
-/* True if the costs of a section apply here. Costs are those of two ranks with a core each, over
- * one transport. If shm and verbs are both in use, each has a section of its own. */
+/* True if the costs in a section with this key apply to this job. Costs are those of two ranks with
+ * a core each, over one transport. If shm and verbs are both in use, each has a section of its
+ * own. */
 static bool are_costs_here(const struct tune_key *key, const struct tune_key *here)
 {
     bool both = strcmp(here->transport, "shm+verbs") == 0,
@@ -130,7 +134,7 @@ static void adopt_costs(struct ncoll_context *ctx)
     }
 }
 
-/* ------------------------------------------------------------------ what is told -------------- */
+/* ------------------------------------------------------------------ sending the table --------- */
 
 static void say_stale(struct ncoll_context *ctx, const char *path, const struct tune_table *table,
                       const struct tune_key *here)
@@ -170,8 +174,8 @@ static void add_for_here(struct ncoll_context *ctx, const char *path,
     }
     size_t len =
         text != NULL && some.n_sections > 0 ? ncoll__tune_print(&some, text, TUNE_TEXT_MAX) : 0;
-    /* The text is read once more before it is sent. Other ranks would refuse a damaged text, which
-     * would end the job; but a table is only advice. */
+    /* The text is parsed before it is sent. Other ranks would refuse a damaged text, which would
+     * end the job; but a table is only advice. */
     if (len > 0 && ncoll__tune_load(ctx, text, len, &read, why) != TUNE_FINE)
         ncoll__log(ctx, NCOLL_LOG_WARN, "the tuning in %s is ignored: %s", path, why);
     else if (len > 0)
@@ -183,8 +187,9 @@ static void add_for_here(struct ncoll_context *ctx, const char *path,
     ncoll__release(ctx, text);
 }
 
-/* True if the user named a file of choices, which must then exist. A file for costs need not exist
- * yet, and a trial creates the file. */
+/* True if the user named a file from which algorithms are to be chosen (NCOLL_TUNE=table), so that
+ * a missing file deserves a warning. A trial creates the file, and for costs alone
+ * (NCOLL_TUNE=model) it need not exist yet. */
 static bool is_wanted(const struct ncoll_context *ctx)
 {
     const char *named = ctx->settings.tune_file;
@@ -227,7 +232,8 @@ int ncoll__tune_adopt(struct ncoll_context *ctx, const char *text, size_t len)
 
     if (ctx->settings.tune == NCOLL_TUNE_OFF || len == 0)
         return NCOLL_OK;
-    /* The text was valid when it was sent. So this rank has no memory, or has other algorithms. */
+    /* The text was valid on rank 0. If it cannot be read here, this rank has no memory, or other
+     * algorithms. */
     if (ncoll__tune_load(ctx, text, len, &ctx->tuning, why) != TUNE_FINE)
         return ncoll__fail(ctx, BECAUSE(NCOLL_ERR_BOOTSTRAP, VERSION_DIFFERS), 0,
                            "use the same library on all ranks, or set NCOLL_TUNE=off",
@@ -241,7 +247,7 @@ void ncoll__tune_forget(struct ncoll_context *ctx)
     ncoll__tune_free(ctx, &ctx->tuning);
 }
 
-/* ------------------------------------------------------------------ what it says -------------- */
+/* ------------------------------------------------------------------ looking up ---------------- */
 
 unsigned ncoll__tune_node_ranks(const struct ncoll_group *g)
 {

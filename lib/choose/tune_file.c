@@ -147,8 +147,8 @@ static void say_no_directory(const char *path, char why[TUNE_WHY])
              slash != NULL ? path : ".");
 }
 
-/* Takes the lock, which is a separate file since the table's file is replaced. Returns its
- * descriptor, or -1. */
+/* Locks the file PATH.lock, trying again up to `tries` times. It is a separate file since the
+ * table's file is replaced. Returns its descriptor; -1: it cannot be locked, and *why says why. */
 static int lock(const char *path, unsigned tries, char why[TUNE_WHY])
 {
     const struct timespec nap = {.tv_nsec = LOCK_NAP_NS};
@@ -219,7 +219,8 @@ static bool replace(const char *path, const char *text, size_t len, char why[TUN
     return ok;
 }
 
-/* Reads the present file. Returns false if it is not a tuning table and must not be overwritten. */
+/* Reads the file that exists, if any. Returns false if it cannot be read, or is not a tuning table,
+ * and so must not be overwritten. */
 static bool load_old(struct ncoll_context *ctx, const char *path, struct tune_table *old,
                      char why[TUNE_WHY])
 {
@@ -240,7 +241,7 @@ static bool load_old(struct ncoll_context *ctx, const char *path, struct tune_ta
     return ours;
 }
 
-/* An addition to a table: another table, or a rule. */
+/* An addition to a table: another table, or, if `table` is NULL, one rule with its key. */
 struct news {
     const struct tune_table *table;
     const struct tune_key *key;
@@ -270,7 +271,7 @@ static bool merge_and_write(struct ncoll_context *ctx, const char *path,
     size_t len = 0;
     if (both.n_sections <= TUNE_SECTIONS)
         len = ncoll__tune_print(&both, text, TUNE_TEXT_MAX);
-    /* the file has grown too long over the years: keep the new table only */
+    /* the merged table is too long for a file: keep the new table only */
     if (len == 0 && fresh != NULL)
         len = ncoll__tune_print(fresh, text, TUNE_TEXT_MAX);
     if (len > 0)
@@ -282,8 +283,8 @@ static bool merge_and_write(struct ncoll_context *ctx, const char *path,
     return ok;
 }
 
-/* Returns in `real` the file that a link leads to, even if that does not exist; else the path
- * itself, also for a loop of links. */
+/* Writes to `real` the path of the file to be written: the file that `path` leads to or, if that
+ * does not exist, the target of the link `path`. Without a link this is the path itself. */
 static void follow(const char *path, char real[PATH_MAX])
 {
     char target[PATH_MAX], *slash;
@@ -302,7 +303,8 @@ static void follow(const char *path, char real[PATH_MAX])
         memcpy(slash + 1, target, (size_t)n + 1);
 }
 
-/* Finds the file to write, if what is there may be replaced. */
+/* Finds the file to write, following links. Returns false if the file at `path` may not be
+ * replaced. */
 static bool find_place(struct ncoll_context *ctx, const char *path, char real[PATH_MAX],
                        char why[TUNE_WHY])
 {

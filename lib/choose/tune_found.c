@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Keeps the results of trials of the first calls for later jobs, in the named file. */
+/* Keeps the results of trials, which are made in the first calls of a job, for later jobs, in the
+ * file that the user has named. */
 #include "lib/inspect.h"
 #include "lib/base/group.h"
 #include "lib/choose/fit.h"

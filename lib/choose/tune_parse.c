@@ -19,7 +19,7 @@ struct parser {
     unsigned n_words;
     struct tune_table *out;
     struct tune_section *section; /* the section that is being read; NULL: none */
-    unsigned seen;                /* bits of the kinds of lines that the section has had */
+    unsigned seen;                /* bits of enum seen: the lines of the section read so far */
 };
 
 void ncoll__tune_room(const char *text, size_t len, unsigned *sections, unsigned *rules)
@@ -36,8 +36,8 @@ void ncoll__tune_room(const char *text, size_t len, unsigned *sections, unsigned
 
 /* ------------------------------------------------------------------ lines and words ----------- */
 
-/* Reads the next line without its end. Returns false if there is none, or it is too long, or not
- * text. */
+/* Reads the next line without its end. Returns false if there is none, if it is too long, or if it
+ * contains a control character. */
 static bool next_line(struct parser *p)
 {
     const char *newline = memchr(p->at, '\n', (size_t)(p->end - p->at));
@@ -55,7 +55,8 @@ static bool next_line(struct parser *p)
     return true;
 }
 
-/* Splits the line at its blanks. */
+/* Splits the line at its blanks. Returns false if it is empty, has too many words, or has a blank
+ * that does not separate two words. */
 static bool split(struct parser *p)
 {
     char *word = p->text;
@@ -74,7 +75,8 @@ static bool split(struct parser *p)
     return p->n_words > 0;
 }
 
-/* Reads a number of decimal digits, with nothing before or after them. */
+/* Reads a word that consists of decimal digits only. Returns false if it does not, or if the number
+ * is not in min..max. */
 static bool number(const char *word, uint64_t min, uint64_t max, uint64_t *out)
 {
     uint64_t value = 0;
@@ -90,7 +92,7 @@ static bool number(const char *word, uint64_t min, uint64_t max, uint64_t *out)
     return value >= min && value <= max;
 }
 
-/* ------------------------------------------------------------------ what lines say ------------ */
+/* ------------------------------------------------------------------ kinds of lines ------------ */
 
 enum seen {
     SEEN_MACHINE = 1,
@@ -164,7 +166,7 @@ static bool in_order(const struct tune_rule *a, const struct tune_rule *b)
     return a->same_bits != b->same_bits ? b->same_bits : a->to_bytes < b->from_bytes;
 }
 
-/* use COLLECTIVE FROM TO ALGORITHM RADIX SEGMENT LANES NS */
+/* Reads the line "use COLLECTIVE FROM TO ALGORITHM RADIX SEGMENT LANES NS". */
 static bool take_rule(struct parser *p)
 {
     struct tune_table *t = p->out;
@@ -250,12 +252,11 @@ static bool take_line(struct parser *p)
     return strcmp(p->words[0], "use") == 0 && take_rule(p);
 }
 
-/* ------------------------------------------------------------------ the whole ----------------- */
+/* ------------------------------------------------------------------ whole text ---------------- */
 
 static const char head[] = TUNE_HEAD;
 
-/* Returns the start of the last line if it holds the right sum of all lines before it; else
- * NULL. */
+/* Returns the start of the last line if this is the checksum of all lines before it; else NULL. */
 static const char *find_sum(const char *text, size_t len)
 {
     char line[TUNE_SUM_LINE + 1];

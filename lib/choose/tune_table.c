@@ -142,8 +142,9 @@ static bool has_rules_for(const struct tune_table *t, const struct tune_section 
     return false;
 }
 
-/* Adds a section of `fresh`, and those parts of an older section of the same key that it does not
- * have. Rules are in the order of collectives. */
+/* Adds section s of `fresh`. Costs, and rules for a collective, that it lacks are taken from
+ * `before`, the section of `old` with the same key (NULL: none). Rules stay sorted by
+ * collective. */
 static bool add_both(struct tune_table *out, const struct tune_table *old,
                      const struct tune_section *before, const struct tune_table *fresh,
                      const struct tune_section *s)
@@ -186,8 +187,9 @@ static unsigned last_of_version(const struct tune_table *t, const struct tune_ke
     return last;
 }
 
-/* True if TUNE_VERSIONS versions were written after that of `key`, not counting that of `fresh`.
- * New sections are written at the end. */
+/* True if `old` has sections of TUNE_VERSIONS versions that were written after the last one of the
+ * version of `key`. The version of `fresh` does not count. Later sections have higher indices,
+ * since new ones are written at the end. */
 static bool is_long_past(const struct tune_table *old, const struct tune_key *key,
                          const struct tune_key *fresh)
 {
@@ -258,7 +260,7 @@ static bool shrink(const struct tune_table *t, const struct tune_section *s, str
     return true;
 }
 
-/* Orders rules by collective and by size. */
+/* True if rule a comes before rule b in a section: by collective, then by size. */
 static bool comes_before(const struct tune_rule *a, const struct tune_rule *b)
 {
     if (a->collective != b->collective)

@@ -39,7 +39,7 @@
 #define TUNE_COST_MAX  ((uint64_t)1000000000000) /* a second, in picoseconds */
 #define TUNE_SECTIONS  1024u                     /* most sections of a table */
 #define TUNE_VERSIONS  3u                        /* most other versions kept for one machine */
-#define TUNE_BYTES_MAX ((uint64_t)1 << 40)       /* stands for all longer messages, too */
+#define TUNE_BYTES_MAX ((uint64_t)1 << 40)       /* largest size; stands for all above */
 
 /* The key of a section: the machine, transport, device and group that it applies to, and the
  * version. */
@@ -50,13 +50,13 @@ struct tune_key {
     char device[TUNE_WORD];        /* name, model and firmware; "-": none */
     uint64_t ranks_per_core_milli; /* ranks that share a core, times 1000 */
     uint64_t ranks;                /* ranks of the group; 0: any; the section then has costs only */
-    uint64_t node_ranks;           /* most ranks on one node; 0: for any group */
+    uint64_t node_ranks;           /* most ranks of the group on one node; 0: any */
 };
 
 /* A rule for calls whose vector or longest block has from_bytes to to_bytes bytes. */
 struct tune_rule {
     enum collective collective;
-    bool same_bits; /* for floating-point numbers when all ranks must get the same bits */
+    bool same_bits; /* for floating-point calls whose results have the same bits on all ranks */
     uint64_t from_bytes, to_bytes;
     const struct algorithm *algorithm;
     unsigned radix;
@@ -68,11 +68,11 @@ struct tune_rule {
 struct tune_section {
     struct tune_key key;
     bool has_costs;
-    struct transport_cost cost; /* costs between two ranks with a core each */
-    unsigned first, count;      /* indices of its rules */
+    struct transport_cost cost; /* costs of messages between two ranks with a core each */
+    unsigned first, count;      /* the rules are rules[first .. first + count - 1] */
 };
 
-/* A trial's result in this job. */
+/* The result of a trial that this job has made. */
 struct tune_found {
     struct tune_key key;
     struct tune_rule rule;
@@ -82,27 +82,28 @@ struct tune_table {
     struct tune_section *sections;
     struct tune_rule *rules; /* rules of all sections, one section after the other */
     unsigned n_sections, n_rules;
-    unsigned sections_max, rules_max; /* allocated numbers */
+    unsigned sections_max, rules_max; /* sections and rules that there is room for */
 };
 
-/* Counts how many sections, rules and costs a table of this text can have at most. */
+/* Counts how many sections and rules a table of this text can have at most. */
 void ncoll__tune_room(const char *text, size_t len, unsigned *sections, unsigned *rules);
 
 enum tune_fault { TUNE_FINE, TUNE_DAMAGED, TUNE_FOREIGN };
 
-/* Reads any text into an empty table that has room. After a fault *why describes it, and the table
- * is empty. */
+/* Reads a text, which may hold any bytes, into an empty table that has room for it. After a fault
+ * *why describes the fault, and the table is empty. */
 enum tune_fault ncoll__tune_parse(const char *text, size_t len, struct tune_table *out,
                                   char why[TUNE_WHY]);
 
 /* Writes a table as text. Returns its length, 0 if it is longer than `size`. */
 size_t ncoll__tune_print(const struct tune_table *table, char *text, size_t size);
 
-/* True if the key is for this machine, transport, device and version; the group does not matter. */
+/* True if both keys have the same machine, transport, device, version and number of ranks on a
+ * core; their groups may differ. */
 bool ncoll__tune_same_place(const struct tune_key *a, const struct tune_key *b);
 bool ncoll__tune_same_key(const struct tune_key *a, const struct tune_key *b);
-/* True if both keys are for this machine, transport and device, but one is out of date: it is for
- * another version of the library, or the device has changed since. */
+/* True if both keys are for the same machine, transport and device, but `key` is out of date: it is
+ * for another version of the library, or for another model or firmware of the device. */
 bool ncoll__tune_is_stale(const struct tune_key *key, const struct tune_key *here);
 
 /* Appends a copy of a section and its rules. Returns false if there is no room. */
@@ -110,23 +111,25 @@ bool ncoll__tune_add(struct tune_table *table, const struct tune_table *from, un
 
 /*
  * Merges `fresh` into a file's table. `fresh` replaces sections of the file with the same key, and
- * sections of the same version and hardware that were measured with another device. Costs that
- * `fresh` has not measured stay. Sections of other versions stay as well, since these may be in
- * use; but of each machine and device only the last TUNE_VERSIONS versions. `out` is empty, with
- * room for both tables. Returns false if there is no room.
+ * sections of the same version, machine, transport and device name that were measured with another
+ * model or firmware of the device. Costs that `fresh` has not measured stay. Sections of other
+ * versions stay as well, since these versions may be in use, but only the last TUNE_VERSIONS of
+ * them for each machine and device. `out` is empty, with room for both tables. Returns false if
+ * there is no room.
  */
 bool ncoll__tune_merge(const struct tune_table *old, const struct tune_table *fresh,
                        struct tune_table *out);
 
-/* Adds a rule that a job has found, for the sizes around the measured one. It removes nothing:
- * sizes that have a rule keep it. Returns false if there is no room. */
+/* Copies `old` to `out`, and adds a rule that a job has found, for sizes around the measured one.
+ * Sizes that have a rule already keep it. Returns false if there is no room. */
 bool ncoll__tune_fill(const struct tune_table *old, const struct tune_key *key,
                       struct tune_rule rule, struct tune_table *out);
 
-/* Returns the section for such groups; NULL: none. */
+/* Returns the section for groups of `ranks` ranks, at most node_ranks of them on a node; NULL:
+ * none. */
 const struct tune_section *ncoll__tune_section(const struct tune_table *table, unsigned ranks,
                                                unsigned node_ranks);
-/* Returns the rule for such a call; NULL: none. */
+/* Returns the rule of the section for a call with these properties; NULL: none. */
 const struct tune_rule *ncoll__tune_rule(const struct tune_table *table,
                                          const struct tune_section *section,
                                          enum collective collective, bool same_bits,

@@ -10,7 +10,8 @@
 
 #define TUNE_SUM_LINE 21 /* bytes: "sum ", 16 digits, the line's end */
 
-/* Writes the last line for a text, with a terminating 0. */
+/* Writes the last line of a table, which has the checksum of the text before it, and a terminating
+ * 0. */
 void ncoll__tune_sum(const char *text, size_t len, char line[TUNE_SUM_LINE + 1]);
 
 #endif

@@ -9,7 +9,7 @@
 
 /* The kinds of codecs that error texts tell apart. */
 enum codec_kind {
-    CODEC_USER, /* of the user's own */
+    CODEC_USER, /* a codec of the user's own */
     CODEC_BFLOAT16,
     CODEC_HALF,
     CODEC_TOPK,
@@ -23,8 +23,8 @@ ncoll_type ncoll__codec_rounds_to(const ncoll_codec *codec);
 /* True if vectors of the type can have a residual: they can be added and subtracted. */
 bool ncoll__residual_has(ncoll_type type);
 /*
- * residual[i] = sent[i] - decoded[i]: what a codec has lost. 0 where that is infinite or NaN.
- * residual may be the same array as sent.
+ * Sets residual[i] = sent[i] - decoded[i], which is what a codec has lost; 0 where this is infinite
+ * or NaN. residual may be the same array as sent.
  */
 void ncoll__residual(void *residual, const void *sent, const void *decoded, size_t count,
                      ncoll_type type);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Rounding to 16 bits. A double is first made a float with an odd last bit wherever that is inexact:
- * rounding this float gives what rounding the double at once would give, since a float has at least
- * two bits more than either of the short types (Boldo and Melquiond, "Emulation of FMA and correctly
- * rounded sums: proved algorithms using rounding to odd", 2008).
+ * The codecs that round numbers to 16 bits. A double is first rounded to odd: it becomes a float
+ * whose last bit is 1 wherever that is inexact. Rounding this float gives what rounding the double
+ * at once would give, since a float has at least two bits more than either of the short types
+ * (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums: proved algorithms using
+ * rounding to odd", 2008).
  */
 #include <math.h>
 
@@ -21,12 +22,14 @@ ALWAYS_INLINE float float_by_odd(double d)
     uint32_t bits = bits_of_float(f);
     double back = (double)f;
 
-    /* towards zero first, which also takes what has become infinite back to the largest float */
+    /* Round towards zero first; this also makes a result that has become infinite the largest
+     * float. */
     bits -= (uint32_t)(fabs(back) > fabs(d));
     return float_of_bits(bits | (uint32_t)(back < d || back > d));
 }
 
-/* Loops for a type of the vector and a short type: for every processor, and with TARGET for some. */
+/* Defines the loops for a type of the vector and a short type. TARGET: the attribute of loops for
+ * certain processors; empty: for every processor. */
 #define LOOPS(NAME, TARGET, T, TO_FLOAT, SHORTEN, WIDEN)                                           \
     TARGET static void shorten_##NAME(uint16_t *out, const void *in, size_t count)                 \
     {                                                                                              \
@@ -64,15 +67,15 @@ struct loops {
     }
 
 ALL_LOOPS(plain, )
-/* by type: float, double; by short type: bfloat16, half */
+/* [float, double][bfloat16, half]: type of the vector, short type */
 static const struct loops plain[2][2] = TABLE(plain);
 
 #ifdef HAVE_KERNELS_AVX2
 #define AVX2 __attribute__((target("avx2,f16c")))
 ALL_LOOPS(integers, AVX2)
 
-/* Floats and halves by the instructions of F16C, eight at a time, the rest by the loops: they give the
- * same bits. */
+/* Converts floats and halves with the instructions of F16C, eight at a time. The loops convert the
+ * rest; they give the same bits. */
 AVX2 static void shorten_f16c(uint16_t *out, const void *in, size_t count)
 {
     const float *x = in;
@@ -98,7 +101,7 @@ static const struct loops avx2[2][2] = TABLE(integers);
 static const struct loops f16c = {shorten_f16c, widen_f16c};
 #endif
 
-/* The loops for the codec; both NULL: it does not take the type. */
+/* Returns the loops of the codec for a type; both NULL: the codec does not take the type. */
 static struct loops loops_of(ncoll_type type, const ncoll_codec *codec)
 {
     bool is_half = codec->parameters == NCOLL_HALF, is_double = type == NCOLL_DOUBLE;

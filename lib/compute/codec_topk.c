@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Top-k sparsification: the k elements that are largest in magnitude, and their indices.
+ * Top-k sparsification: the k elements that are largest in magnitude, and their indices. An encoded
+ * vector consists of
  *
  *     k values | k indices, ascending, of 4 bytes (8 if there are 2^32 elements or more)
  *
- * Magnitudes are compared as the integers that their bits are: so infinity is above all numbers, and
- * NaN above infinity. The k-th magnitude is found digit by digit, from the highest: each pass counts
- * how many elements have each value of the next DIGIT bits, among those whose higher bits are those of
- * the k-th (radix select). No pass moves an element.
+ * Magnitudes are compared by their bits, as integers: so infinity is above all numbers, and NaN
+ * above infinity. The k-th magnitude is found digit by digit, from the highest digit on: each pass
+ * looks at the elements whose higher bits are those of the k-th, and counts how many of them have
+ * each value of the next DIGIT bits (radix select). No pass moves an element.
  */
 #include <string.h>
 
@@ -51,8 +52,8 @@ static size_t bound(size_t count, ncoll_type type, const ncoll_codec *codec)
 
 /* ------------------------------------------------------------------ selecting ----------------- */
 
-/* Finds the digit of the k-th magnitude in a histogram. *k becomes its place among the elements with
- * this digit. */
+/* Finds the digit of the k-th magnitude in a histogram. *k becomes its number among the elements
+ * with this digit, counted from 1. */
 static unsigned digit_of_kth(const size_t *histogram, size_t *k)
 {
     unsigned digit = VALUES - 1;
@@ -65,8 +66,8 @@ static unsigned digit_of_kth(const size_t *histogram, size_t *k)
 /* An element without its sign: U, the unsigned integer of its size. */
 #define MAGNITUDE(U, x) ((x) & ((U)-1 >> 1))
 
-/* Defines kth_NAME(): returns the k-th magnitude; *ties gets the number of elements equal to it that
- * are among the k. And pick_NAME(): writes the k values and indices. */
+/* Defines kth_NAME(), which returns the k-th magnitude and sets *ties to the number of elements of
+ * that magnitude among the k; and pick_NAME(), which writes the k values and indices. */
 #define SELECT(U, NAME)                                                                            \
     typedef U ANYWHERE stored_##NAME;                                                              \
     static U kth_##NAME(const stored_##NAME *x, size_t count, size_t k, size_t *ties)              \

@@ -61,7 +61,8 @@ ALWAYS_INLINE uint32_t float_to_half(float f)
     uint32_t large = mask32((int32_t)magnitude > 0x47800000);
     uint32_t finite = select32(large, 0x47800000, magnitude), odd = finite >> 13 & 1;
     uint32_t normal = (finite - (UINT32_C(112) << 23) + 0xfff + odd) >> 13;
-    /* 0.5 has the unit in the last place of a subnormal half, 2^-24: the sum rounds to it */
+    /* The unit in the last place of 0.5 is 2^-24, as in a subnormal half: adding 0.5 rounds to
+     * it. */
     uint32_t subnormal = bits_of_float(float_of_bits(finite) + 0.5f) - bits_of_float(0.5f);
     uint32_t nan = 0x7e00 | (magnitude >> 13 & 0x3ff);
     uint32_t half = select32(mask32((int32_t)finite < 0x38800000), subnormal, normal);

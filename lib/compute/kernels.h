@@ -11,15 +11,15 @@
 #include "lib/base/type.h"
 #include "ncoll.h"
 
-/* Entries are NULL for combinations that do not exist. */
+/* Kernels by type and operation. Entries are NULL for combinations that do not exist. */
 struct kernels {
     ncoll_op_fn combine[TYPES_END][OPS_END];
     ncoll_op_fn inverse[TYPES_END][OPS_END];
 };
 
-/* long double and pairs */
+/* kernels for long double and pairs */
 extern const struct kernels ncoll__kernels_scalar;
-/* all other types: for any processor, and for processors with AVX2 */
+/* kernels for all other types: for any processor, and for processors with AVX2 */
 extern const struct kernels ncoll__kernels_plain;
 #if defined(__x86_64__)
 #define HAVE_KERNELS_AVX2
@@ -43,14 +43,15 @@ const struct kernels *ncoll__kernels(void);
 
 /*
  * Maps floating-point numbers to signed integers of the same size, in the order -inf < ... < -0 <
- * +0 < ... < inf. It uses only their bits. So the result does not depend on the modes of the
- * processor (subnormals taken for zero), and loops can be vectorised. U, I: the unsigned and signed
- * integers; inf: the bits of infinity.
+ * +0 < ... < inf. Only the bits of the numbers are used. So the result does not depend on the modes
+ * of the processor (subnormals taken for zero), and loops can be vectorised. U, I: the unsigned and
+ * signed integers; inf: the bits of infinity.
  */
 #define FLOAT_KEY(U, I, u)         ((I)((U)(u) ^ ((U)((I)(u) >> (8 * sizeof(U) - 1)) & ((U)-1 >> 1))))
 #define FLOAT_IS_NAN(U, I, inf, u) ((I)((U)(u) & ((U)-1 >> 1)) > (I)(inf))
 
-/* type, unsigned and signed integer of its size, bits of infinity and of the canonical NaN, name */
+/* Calls X for each type: type, unsigned and signed integer of its size, bits of infinity and of the
+ * canonical NaN, name. */
 #define FLOAT_BITS(X)                                                                              \
     X(NCOLL_FLOAT, uint32_t, int32_t, 0x7f800000, 0x7fc00000, float)                               \
     X(NCOLL_DOUBLE, uint64_t, int64_t, 0x7ff0000000000000, 0x7ff8000000000000, double)             \

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The kernels that vectorise, as a template: included by a file for each instruction set, which
- * defines KERNELS, the name of the table, and KERNELS_TARGET, an attribute of every function;
- * KERNELS_HAVE_HALF if it has its own sum_half() and prod_half().
+ * The kernels that vectorise, as a template. A file for each instruction set defines these macros
+ * and includes the template: KERNELS, the name of the table; KERNELS_TARGET, an attribute of every
+ * function; and KERNELS_HAVE_HALF if it has its own sum_half() and prod_half().
  *
- * Plain loops. Integer arithmetic is done on unsigned values of at least 32 bits, so that it wraps
- * instead of overflowing. The build forbids fused multiply-add: results must not depend on the
- * instruction set, since it may differ between ranks.
+ * The kernels are plain loops. Integer arithmetic is done on unsigned values of at least 32 bits,
+ * so that it wraps instead of overflowing. The build forbids fused multiply-add: results must not
+ * depend on the instruction set, since it may differ between ranks.
  */
 #include "lib/compute/half.h"
 #include "lib/compute/kernels.h"
 
-/* type, C type, unsigned type to calculate in, name */
+/* Calls X for each type: type, C type, unsigned type to calculate in, name. */
 #define INTEGER_TYPES(X)                                                                           \
     X(NCOLL_INT8, int8_t, uint32_t, int8)                                                          \
     X(NCOLL_INT16, int16_t, uint32_t, int16)                                                       \
@@ -22,7 +22,7 @@
     X(NCOLL_UINT32, uint32_t, uint32_t, uint32)                                                    \
     X(NCOLL_UINT64, uint64_t, uint64_t, uint64)
 
-/* operation, name, expression of a and b in type T, calculated in W */
+/* Calls X for each operation: operation, name, expression of a and b in type T, calculated in W. */
 #define INTEGER_OPS(X, ...)                                                                        \
     X(NCOLL_SUM, sum, (T)((W)a + (W)b), __VA_ARGS__)                                               \
     X(NCOLL_PROD, prod, (T)((W)a * (W)b), __VA_ARGS__)                                             \
@@ -70,8 +70,8 @@ KERNEL(sum_double, double, double, a + b)
 KERNEL(prod_double, double, double, a *b)
 
 /*
- * Two elements of 16 bits in one word of 32 bits. No vector lane changes its width: such changes
- * are what makes vectors of short elements slow.
+ * Combine two elements of 16 bits at a time, which lie in one word of 32 bits. So no vector lane
+ * changes its width; such changes make vectors of short elements slow.
  */
 #define HALVES(a, b, operator)                                                                     \
     (float_to_half(half_to_float((a)&0xffff) operator half_to_float((b)&0xffff)) |                 \

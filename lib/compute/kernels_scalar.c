@@ -9,8 +9,8 @@
 
 /* ------------------------------------------------------------------ long double -------------- */
 
-/* If the compiler pads the x87's 10 bytes, the padding of results is set to zero, so that all ranks
- * get the same bits. */
+/* Stores a result. If the compiler pads the x87's 10 bytes, the padding is set to zero, so that all
+ * ranks get the same bits. */
 static inline void store_long_double(unsigned char *to, long double value)
 {
 #if LDBL_MANT_DIG == 64
@@ -21,8 +21,8 @@ static inline void store_long_double(unsigned char *to, long double value)
 #endif
 }
 
-/* -0 is below +0, and any NaN gives the canonical one, so the order of the operands does not
- * matter. */
+/* Returns the lesser or the greater one. -0 is below +0, and any NaN gives the canonical NaN, so
+ * the order of the operands does not matter. */
 static inline long double pick(long double a, long double b, bool less)
 {
     if (a != a || b != b)
@@ -54,7 +54,7 @@ LONG_DOUBLE_KERNEL(max, pick(a, b, false))
 
 /* ------------------------------------------------------------------ pairs -------------------- */
 
-/* Pairs with the bits of their value; the layout is that of the types in ncoll.h, without
+/* A pair whose value is kept as its bits; the layout is that of the types in ncoll.h, without
  * alignment. */
 #define PAIR_OF(U, ...)                                                                            \
     struct __attribute__((packed, may_alias)) {                                                    \
@@ -72,8 +72,7 @@ _Static_assert(sizeof(pair_32_32) == sizeof(ncoll_int32_int32) &&
                    sizeof(pair_64_32) == sizeof(ncoll_double_int32),
                "layout of pairs");
 
-/* A NaN comes before all numbers, for the least and for the greatest value, and becomes the
- * canonical one. */
+/* In minloc and in maxloc, a NaN comes before all numbers, and becomes the canonical NaN. */
 #define FLOAT_PLACE(U, I, inf, nan, name)                                                          \
     static inline I place_##name(U u, I first)                                                     \
     {                                                                                              \
@@ -106,7 +105,7 @@ FLOAT_PLACE(uint64_t, int64_t, 0x7ff0000000000000, 0x7ff8000000000000, double)
         }                                                                                          \
     }
 
-/* type, kind of pair, integer to compare as, type of the value, name */
+/* Calls X for each type: type, kind of pair, integer to compare as, type of the value, name. */
 #define PAIR_TYPES(X)                                                                              \
     X(NCOLL_INT32_INT32, pair_32_32, INT32, int32, int32_int32)                                    \
     X(NCOLL_INT64_INT64, pair_64_64, INT64, int64, int64_int64)                                    \

@@ -19,7 +19,7 @@ static bool have_f16c(void)
     return __get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C; /* clang 14 does not know "f16c" */
 }
 
-/* The answer is kept, since calls look up their operation, and cpuid takes microseconds in a
+/* The result is kept, since calls look up their operation, and cpuid takes microseconds in a
  * virtual machine. */
 bool ncoll__have_avx2(void)
 {

@@ -32,8 +32,8 @@ static struct reproducible special(uint64_t bits)
                                                                            : SEEN_PLUS_INFINITY)};
 }
 
-/* The number is m 2^(LEAST + p), so its highest bit is p + 52 at most. The bin of that bit is its
- * top. */
+/* Makes an accumulator from a number, which is m 2^(LEAST + p). So its highest bit is bit p + 52 at
+ * most; the bin of that bit is the top. */
 static struct reproducible cut(double x)
 {
     uint64_t bits;
@@ -131,8 +131,8 @@ static unsigned width(wide x)
     return low != 0 ? 64 - (unsigned)__builtin_clzll(low) : 0;
 }
 
-/* Returns m 2^exponent, which is a double or overflows. It sets the bits, so no rounding mode
- * matters. */
+/* Returns m 2^exponent, which is a double or overflows. The bits are set directly, so no rounding
+ * mode matters. */
 static double assemble(uint64_t m, int exponent)
 {
     if (m == 0)
@@ -187,7 +187,7 @@ static double round_bins(const struct reproducible *r, const struct format *f)
     }
     if (high == 0)
         magnitude = round_units(low, false, exponent, f);
-    else /* 63 + 80 bits: of the lowest 16 it matters only whether they are 0 */
+    else /* up to 63 + 80 bits: of the lowest 16 it matters only whether they are all 0 */
         magnitude =
             round_units((wide)high << 64 | low >> 16, (low & 0xffff) != 0, exponent + 16, f);
     return minus ? -magnitude : magnitude;

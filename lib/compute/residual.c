@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Residuals, which a codec has lost: differences of vectors, of each type that has a sum. */
+/* Computes residuals, which are what a codec has lost: differences of vectors, for each type that
+ * has a sum. */
 #include <math.h>
 
 #include "lib/compute/codec.h"
@@ -26,7 +27,7 @@ DIFFERENCE(of_double, double, , )
 DIFFERENCE(of_half, uint16_t, half_to_float, float_to_half)
 DIFFERENCE(of_bfloat16, uint16_t, bfloat16_to_float, float_to_bfloat16)
 
-/* DIFFERENCE does not fit: a long double has padding, and is not stored anywhere. */
+/* DIFFERENCE does not suit this type: a long double has padding, and is always aligned here. */
 static void of_long_double(void *out, const void *left, const void *right, size_t count)
 {
     long double *o = out;

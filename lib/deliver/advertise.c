@@ -4,11 +4,11 @@
  * messages.
  *
  * At the beginning of a call whose OUT lies in memory that peers can reach, the receiver advertises
- * to each sender a list of messages and their places (lib/plan/placed.h has the conditions). The
- * sender checks this when it puts. If there is an advertisement for the call, it writes the message
- * to the advertised place, otherwise to bulk memory; the slot tells the receiver the route. So no
- * rank waits for an advertisement, and a rank whose OUT the library does not know simply sends
- * none.
+ * to each sender a list of messages and their places (lib/plan/placed.h has the conditions). When
+ * the sender puts, it looks for an advertisement for the call. If there is one, it writes the
+ * message to the advertised place, otherwise to bulk memory; the slot tells the receiver the route.
+ * So no rank waits for an advertisement, and a rank whose OUT the library does not know simply
+ * sends none.
  *
  * The memory of an advertisement is used again ADVERTISEMENTS calls later. The receiver starts a
  * run only when all earlier runs but the last LANES - 1 have ended. So the earlier call has ended
@@ -61,7 +61,7 @@ void ncoll__advertise(struct ncoll_group *g, struct call *c)
         if (to == NULL || advertisement.count == 0)
             continue;
         advertisement.signature = (struct signature){plan->signature.what, amount_from(plan, peer)};
-        /* If the transport has no room for it, the messages go through the window. */
+        /* If the transport has no room for the advertisement, the messages go to bulk memory. */
         to->by->ops->advertise(to->by, to, g->window, (unsigned)(c->number % ADVERTISEMENTS),
                                c->memories[BASE_OUT], c->args.out, &advertisement);
     }

@@ -8,11 +8,11 @@
 
 /* ------------------------------------------------------------------ memory.c ----------------- */
 
-/* Returns the region, allocated or registered by the user, that contains all of these bytes; NULL:
- * none. */
+/* Returns the region, allocated or registered by the user, that contains all of these bytes; NULL
+ * if there is none. */
 struct memory *ncoll__memory_find(const struct ncoll_context *ctx, const void *at, size_t bytes);
 void ncoll__memories_free(struct ncoll_context *ctx);
-/* Looks up the buffers of a call that begins. */
+/* Finds the regions that contain the buffers of a call that begins (c->memories). */
 void ncoll__call_find_memories(struct ncoll_group *g, struct call *c);
 
 /* ------------------------------------------------------------------ advertise.c -------------- */
@@ -25,8 +25,9 @@ void ncoll__advertise(struct ncoll_group *g, struct call *c);
 /* ------------------------------------------------------------------ route.c ------------------ */
 
 void ncoll__routes_find(struct ncoll_group *g, struct run *run);
-/* Determines the routes that a new run can use for its long puts. From memory that the library does
- * not know there is only one, unless receivers may get it. */
+/* Determines the routes that a new run can use for its long puts (run->can). If the library knows
+ * neither the memory of IN nor that of OUT, and receivers may not get it by single copies, all such
+ * puts need a copy in scratch. */
 static inline void ncoll__routes_begin(struct ncoll_group *g, struct run *run)
 {
     const struct call *c = run->call;
@@ -49,13 +50,14 @@ void ncoll__routed(struct ncoll_group *g, const struct run *run, const struct in
 /* A rank that still needs memory of this one. */
 struct holder {
     unsigned rank; /* rank of the group */
-    unsigned slot; /* slot of a message that it has not copied yet; NO_SLOT: it reads scratch */
-    /* word that reaches the epoch of the run when it has copied the message */
+    /* slot of a message that it has not copied yet; NO_SLOT: it still reads scratch */
+    unsigned slot;
+    /* reaches the epoch of the run when the rank has copied the message; NULL: it reads scratch */
     const _Atomic uint64_t *word;
 };
-/* Finds a rank that still needs memory that the run is about to give up. Before the first step that
- * is scratch, which peers have read in an earlier run of the same set; after the last step it is
- * memory of the user. Returns false if there is none. */
+/* Finds a rank that still needs memory that the run is about to overwrite or to give back. Before
+ * the first step that is scratch, which peers have read in an earlier run of the same set; after
+ * the last step it is memory of the user. Returns false if there is none. */
 bool ncoll__find_holder(struct ncoll_group *g, struct run *run, struct holder *out);
 
 /* Handles the message of a raised slot: notes its place in message_of(), and copies it from the
@@ -66,11 +68,11 @@ int ncoll__receive(struct ncoll_group *g, struct run *run, const struct instruct
 
 int ncoll__find_at_peer(struct ncoll_group *g, struct run *run, const struct instruction *i,
                         struct message *m);
-/* Returns NCOLL_OK if all data that the run has read in other ranks' memory was valid. After a
- * failure of a sender it may have been overwritten; then returns that failure. */
+/* Returns NCOLL_OK if all data that the run has read in other ranks' memory was valid; or the
+ * failure of a sender, which may have overwritten the data. */
 int ncoll__check_reads(struct ncoll_group *g, const struct run *run);
-/* The next three work on the words of struct readers (lib/base/group.h). `ranks` has a bit for each
- * rank of the group, and *any has a bit for each set of slots. */
+/* The next three functions work on the words of struct readers (lib/base/group.h). `ranks` has a
+ * bit for each rank of the group, and *any has a bit for each set of slots. */
 
 /* Finds the first rank whose bit is set in `ranks`. If there is none, returns false and clears the
  * bit of the set in *any. */
@@ -84,8 +86,8 @@ bool ncoll__holds_scratch(struct ncoll_group *g, uint64_t epoch, struct holder *
 
 /* ------------------------------------------------------------------ single_copy.c ------------ */
 
-/* True if puts of the plan from this memory may be single copies. memory: NULL if the transport
- * does not know it. */
+/* True if puts of the plan from the user's memory may be single copies. memory: its region; NULL if
+ * the transport does not know it. */
 bool ncoll__may_single_copy(struct ncoll_group *g, struct plan *plan, const struct memory *memory);
 int ncoll__single_copy(struct ncoll_group *g, struct run *run, const struct instruction *i,
                        struct message *m);

@@ -5,8 +5,8 @@
  *
  * The data lies in one of two places (lib/plan/sources.c determines which a put may use):
  *
- *   scratch   what a schedule puts from there, and a copy of IN or OUT there that goes to several
- *             ranks of the node: one copy for all of them;
+ *   scratch   data that the schedule puts from scratch, or data of IN or OUT that goes to several
+ *             ranks of the node: it is copied to scratch once for all of them;
  *   IN        in memory from ncoll_alloc(), if the algorithm acknowledges it (`acknowledges`,
  *             algos/schedule.h): no copy at all.
  *
@@ -17,7 +17,7 @@
  *
  * Lifetime of the data. A receiver reads a message until its run ends. The sender writes to the
  * same scratch again EPOCHS runs later. It starts that run only when it knows that all readers of
- * the set have finished the earlier one; the same knowledge is needed before it puts to them
+ * the set have finished the earlier one; it needs the same knowledge before it puts to them
  * (lib/base/credit.h). If the sender would not learn this otherwise, the reader gives it a credit
  * when it starts the later run itself. IN belongs to the user again when the call ends: by then the
  * receiver has acknowledged that it does not read IN any more. Scratch stays mapped at the receiver
@@ -31,10 +31,10 @@
  * ends.
  *
  * Failures. A call that fails gives IN back to the user without an acknowledgement. Before it does,
- * the rank has told all its peers of the failure. A receiver checks for this word after its last
- * read. So if it may have read data that was overwritten, it finds the word, and fails, too. A rank
- * that destroys its context in the middle of a call also tells its peers first. Freed memory reads
- * as zeroes as long as it is mapped.
+ * the rank has told all its peers of the failure by a control word. A receiver checks for such a
+ * word after its last read. So if it may have read data that was overwritten, it finds the word,
+ * and fails, too. A rank that destroys its context in the middle of a call also tells its peers
+ * first. Freed memory reads as zeroes as long as it is mapped.
  */
 #include <string.h>
 
@@ -43,7 +43,7 @@
 #include "lib/plan/plan.h"
 #include "lib/deliver/memory.h"
 
-/* ------------------------------------------------------------------ what is noted ------------- */
+/* ------------------------------------------------------------------ notes of readers ---------- */
 
 void ncoll__routes_free(struct ncoll_group *g)
 {
@@ -106,7 +106,7 @@ int ncoll__find_at_peer(struct ncoll_group *g, struct run *run, const struct ins
     int rc = t->ops->find(t, from, g->window, slot, i->len_bytes, room, &found);
     if (rc != NCOLL_OK)
         return rc;
-    /* the transport may have copied it there */
+    /* found == room: the transport has copied the message to bulk memory */
     m->route = found != room ? ROUTE_PEER_READ : ROUTE_BULK;
     m->at = (const unsigned char *)((uintptr_t)found - i->bulk_offset);
     if (slot->source.words[0] == 0)
@@ -116,8 +116,8 @@ int ncoll__find_at_peer(struct ncoll_group *g, struct run *run, const struct ins
     return NCOLL_OK;
 }
 
-/* A rank that finds a mismatch gives up the run with the mismatch and all later ones, but no
- * earlier run. */
+/* A mismatch in a later run does not make the reads of this run invalid: the rank that finds it
+ * gives up that run and all later ones, but no earlier run. */
 int ncoll__check_reads(struct ncoll_group *g, const struct run *run)
 {
     struct transport *t = g->ctx->transport;

@@ -3,7 +3,8 @@
  * The route of a message is the way from its sender's memory to the place where its receiver needs
  * it (enum route, transport/window.h).
  *
- *   SLOT         up to SLOT_PAYLOAD bytes, written into the receiver's slot; needs nothing of this file
+ *   SLOT         up to SLOT_PAYLOAD bytes, written into the receiver's slot; not handled in this
+ *                file
  *   BULK         written into the receiver's bulk memory
  *   PLACED       written into the receiver's OUT, where it has advertised a place: advertise.c
  *   PEER_READ    a receiver on the same node reads it where it lies, in shared memory: peer_read.c
@@ -11,7 +12,7 @@
  *
  * The compiler notes for each put and each wait the routes that are allowed (lib/plan/sources.c).
  * At the start of a run the memory of the call decides which of these are possible. The put takes
- * the best one and writes it into the slot, by which the receiver finds the message.
+ * the best route and writes it into the slot, by which the receiver finds the message.
  */
 #include <string.h>
 
@@ -49,8 +50,9 @@ void ncoll__routes_find(struct ncoll_group *g, struct run *run)
 
 /* ------------------------------------------------------------------ at the sender ------------- */
 
-/* True if that rank is known to have mapped this rank's scratch. If not, it may still be connecting
- * peers for a call that has ended here. This rank may then leave, and its memory would be gone. */
+/* True if that rank is known to have mapped this rank's scratch. Otherwise that rank may still be
+ * connecting peers for a call that has ended here. This rank may then leave, and its memory would
+ * be gone. */
 static bool has_mapped(const struct ncoll_group *g, const struct run *run, unsigned rank)
 {
     uint64_t since = g->connected_at;
@@ -60,7 +62,7 @@ static bool has_mapped(const struct ncoll_group *g, const struct run *run, unsig
            atomic_load_explicit(&g->window->credits[rank], memory_order_acquire) >= since;
 }
 
-/* Copies a message from its sender's memory to bulk memory, as if it had been put there. */
+/* Copies a peer read, out of its sender's memory, to bulk memory, as if it had been put there. */
 static void bring_to_bulk(struct ncoll_group *g, const struct run *run, unsigned slot)
 {
     struct message *m = message_of(g, run, slot);
@@ -72,8 +74,8 @@ static void bring_to_bulk(struct ncoll_group *g, const struct run *run, unsigned
     m->route = ROUTE_BULK;
 }
 
-/* Returns the routes that the run allows for a put from the user's memory; 0 if the source is not
- * there. */
+/* Returns the routes that the run allows for a put from the user's memory; 0 if the data is not
+ * there. *base: the buffer that has the data. */
 static unsigned find_source(struct ncoll_group *g, const struct run *run,
                             const struct instruction *i, struct put *put, enum base *base)
 {
@@ -193,7 +195,7 @@ void ncoll__routed(struct ncoll_group *g, const struct run *run, const struct in
         ncoll__note_reader(g->readers.to[set], &g->readers.to_any, set, i->peer);
 }
 
-/* ------------------------------------------------------------------ who holds memory ---------- */
+/* ------------------------------------------------------------------ memory in use ------------- */
 
 bool ncoll__find_holder(struct ncoll_group *g, struct run *run, struct holder *out)
 {

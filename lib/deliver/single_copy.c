@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Single copies: a route for a long message to a rank of the same node, from memory of the user
- * that other processes cannot map. The slot holds its address, and the receiver gets it
- * (process_vm_readv(), or memcpy() if both ranks are threads of one process). It copies the message
- * to its OUT if the schedule only copies it there (lib/plan/placed.h), otherwise to its bulk
- * memory, as if it had been put there.
+ * that other processes cannot map. The slot holds the address of the data, from where the receiver
+ * gets it (process_vm_readv(), or memcpy() if both ranks are threads of one process). It copies the
+ * message to its OUT if the schedule only copies it there (lib/plan/placed.h), otherwise to its
+ * bulk memory, as if it had been put there.
  *
  * The sender uses this route once it knows that all receivers of the plan's single copies may read
  * its memory. The kernel must allow that; ranks try it when they connect. Otherwise messages take
@@ -29,9 +29,9 @@
  * never makes the call, and this is reported like a deadlock (lib/watch/deadlock.c).
  *
  * Failures, as for peer reads (peer_read.c): a rank that fails, or leaves in the middle of a call,
- * tells its peers before it gives the memory back to the user. A rank that has copied a message
- * checks for this word before it ends its run. If the memory cannot be read and no rank has failed,
- * the sender's user passed a bad address.
+ * tells its peers by a control word before it gives the memory back to the user. A rank that has
+ * copied a message checks for such a word before it ends its run. If the memory cannot be read and
+ * no rank has failed, the sender's user passed a bad address.
  */
 #include "lib/base/failure.h"
 #include "lib/base/group.h"
@@ -40,7 +40,8 @@
 
 /* ------------------------------------------------------------------ at the sender ------------- */
 
-/* Asks the transport about all receivers of the plan's single copies. */
+/* Asks the transport whether all receivers of the plan's single copies may read this rank's
+ * memory. */
 static enum single_copy ask(struct ncoll_group *g, const struct plan *plan)
 {
     struct transport *t = g->ctx->transport;
@@ -66,12 +67,13 @@ bool ncoll__may_single_copy(struct ncoll_group *g, struct plan *plan, const stru
         return false;
     if (plan->single_copy == SINGLE_COPY_UNKNOWN)
         plan->single_copy = ask(g, plan);
-    /* Memory that peers can map has better routes: they read it there, or place their messages in
-     * it. */
+    /* Memory that peers can map has better routes: they read messages there, or write placed
+     * messages to it. */
     return plan->single_copy == SINGLE_COPY_ALLOWED && (memory == NULL || !memory->peer_readable);
 }
 
-/* True if the put is, or will be, a single copy in this run: see ncoll__route(). */
+/* True if the instruction is a put that is, or will be, a single copy in this run: see
+ * ncoll__route(). */
 static bool is_single_copy(const struct ncoll_group *g, const struct run *run,
                            const struct instruction *i)
 {

@@ -10,12 +10,13 @@
  *            not needed for a copy or a list of ranks, whose members are known to all
  *   wire     the first pass of a relay (relay.c), in which the members offer each other the
  *            group's base connections; further passes follow if they are needed
- *   agree    an allreduce after these are accepted: a group is made on all its ranks or on none
+ *   agree    an allreduce after the offers are accepted: a group is made on all its ranks or on
+ *            none
  *   connect  a barrier after they are connected; not needed over shared memory, where accepting
  *            connects
  *
  * All four are planned before the first is queued. So if a rank lacks memory for this, it fails
- * before it has sent anything; later problems go into the agreement.
+ * before it has sent anything. It reports later errors to the others by the call `agree`.
  */
 #include "lib/group/creation.h"
 
@@ -38,7 +39,7 @@
 
 #define GROUP_SLOTS_MIN 64u /* smallest number of slots in a group */
 
-/* Part of a verdict: the device of the rank has no room for the group's connections. */
+/* Bit of a verdict: the device of the rank has no room for the group's connections. */
 #define NO_ROOM (1 << 30)
 
 /* The longest time to wait for groups that are being freed, when there is no window for a new
@@ -95,13 +96,14 @@ static struct member *find_members(struct ncoll_group *parent, const struct crea
     return members;
 }
 
-/* True if all ranks know the members of the group and their order without a gather. */
+/* True if each rank knows the members of its new group, and their order, without a gather. */
 static bool knows_members(const struct creation_args *args)
 {
     return args->kind != GROUP_SPLIT;
 }
 
-/* Names are unique: no rank is the first member of two groups with the same number. */
+/* Returns the name of a group: the world rank of its first member, and the number of groups that
+ * this member has taken part in making. So no two groups have the same name. */
 static uint64_t name_of(const struct ncoll_group *g, uint64_t created)
 {
     return (uint64_t)(unsigned)ncoll__world_rank(g, 0) << 32 | (uint32_t)created;
@@ -135,7 +137,7 @@ static int make_group(struct ncoll_group *parent, struct creation *c, const stru
         return rc;
     if (own == 0)
         c->own_vote.created = c->own.created;
-    c->group->name = knows_members(&c->args) ? NO_NAME /* not known yet */
+    c->group->name = knows_members(&c->args) ? NO_NAME /* the name is not known yet */
                                              : name_of(c->group, c->all[members[0].rank].created);
     c->group->sync = parent->sync;
     return NCOLL_OK;
@@ -151,7 +153,8 @@ static int no_room(struct ncoll_context *ctx, int rank)
                        rank);
 }
 
-/* Nothing is offered if the device has no room for all of the group's connections. */
+/* Offers connections to the base peers of the new group. If the device has no room for all of them,
+ * offers none, and returns an error. */
 static int make_offers(struct ncoll_group *parent, struct creation *c, const struct member *members)
 {
     struct ncoll_group *g = c->group;
@@ -174,21 +177,22 @@ static int make_offers(struct ncoll_group *parent, struct creation *c, const str
 
 /* ------------------------------------------------------------------ making: calls ------------- */
 
-/* Votes that this rank cannot make its part of the group. The calls still go on. */
+/* Votes that this rank cannot make its part of the group, because of the error recorded last. The
+ * calls still go on. */
 static void cannot(struct ncoll_group *parent, struct creation *c)
 {
     struct ncoll_context *ctx = parent->ctx;
 
     if (c->own_vote.verdict == 0)
         c->error = ctx->error;
-    /* the others may not know yet which rank has failed */
+    /* names the rank that has failed, since the others may not know it yet */
     int rank = c->error.status == NCOLL_ERR_PEER && c->error.peer >= 0 ? c->error.peer : ctx->rank;
     c->own_vote.verdict =
         (int64_t)c->error.status * (INT64_C(1) << 32) + (c->no_room ? NO_ROOM : 0) + rank;
 }
 
-/* If all windows are in use, a rank may wait for groups that are being freed. The time is limited,
- * since ranks that have to free them may be waiting for this rank. */
+/* Returns true if this rank should wait for a window, as all are in use and a group is being freed.
+ * The time is limited, since ranks that have to free the group may be waiting for this rank. */
 static bool wait_for_window(struct ncoll_context *ctx, struct creation *c)
 {
     uint64_t now_ns = ncoll__now_ns(ctx);
@@ -221,13 +225,14 @@ static int prepare_wire(struct ncoll_group *parent, struct call *call)
             cannot(parent, c);
         ncoll__release(parent->ctx, members);
     }
-    ncoll__release(parent->ctx, c->all); /* nobody needs it any more */
+    ncoll__release(parent->ctx, c->all); /* the records are not needed any more */
     c->all = NULL;
     ncoll__relay_begin(c->relay);
     return NCOLL_OK;
 }
 
-/* Accepts all offers. A rank that has offered nothing cannot make the group, and votes so. */
+/* Accepts the offers of all base peers. A peer that has offered nothing cannot make the group, and
+ * votes so itself. */
 static void accept_all(struct ncoll_group *parent, struct creation *c)
 {
     struct ncoll_context *ctx = parent->ctx;
@@ -249,7 +254,8 @@ static void accept_all(struct ncoll_group *parent, struct creation *c)
     c->n_peers = n;
 }
 
-/* Queues one more pass of the relay in front of a call. It has the plan of the first one. */
+/* Queues a further pass of the relay, which uses the plan of the first pass, in front of a call.
+ * Returns NCOLL_TIMEOUT. */
 static int another_pass(struct ncoll_group *parent, struct creation *c, struct call *before)
 {
     c->pass = (struct call){.args = c->wire->args, .plan = c->relay->plan, .alone = true};
@@ -274,8 +280,8 @@ static int prepare_agree(struct ncoll_group *parent, struct call *call)
     return NCOLL_OK;
 }
 
-/* Prepares the barrier that connects. All ranks have accepted all offers, so an error from now on
- * is a failure of the job. */
+/* Prepares the call `connect`. All ranks have accepted all offers, so an error from now on is a
+ * failure of the job. */
 static int prepare_connect(struct ncoll_group *parent, struct call *call)
 {
     struct ncoll_context *ctx = parent->ctx;
@@ -309,8 +315,9 @@ int ncoll__creation_queue(struct ncoll_group *g, struct creation *c, unsigned n)
     return rc;
 }
 
-/* Makes the relay, and the call of its passes. The members of a copy lie at the same distances from
- * each rank; of other groups nobody knows where letters meet. */
+/* Makes the relay, and the arguments of the call for its passes. In a copy the base peers of all
+ * ranks lie at the same distances, so that the most letters at a rank are known; in other groups
+ * they are not. */
 static int make_relay(struct ncoll_group *parent, struct creation *c, struct signature purpose,
                       struct call_args *args)
 {
@@ -365,8 +372,8 @@ static int queue_creation(struct ncoll_group *parent, struct creation *c)
     return rc;
 }
 
-/* Makes room for what a split gathers, or copies the user's list of ranks, or what an object is to
- * be. Returns false if there is no memory. */
+/* Allocates memory for the records that a split gathers, or copies the user's list of ranks, or the
+ * description of the object to make. Returns false if there is no memory. */
 static bool prepare_members(struct ncoll_group *parent, struct creation *c)
 {
     size_t bytes = (size_t)c->args.n_ranks * sizeof *c->ranks;
@@ -412,7 +419,8 @@ static int start_creation(struct ncoll_group *parent, const struct creation_args
     return rc;
 }
 
-/* Returns the result of the creation, after all its calls have ended with NCOLL_OK. */
+/* Returns the result of the creation, after all its calls have ended with NCOLL_OK. Sets *out to
+ * the new group; NULL: this rank is in none. */
 static int result_of(struct ncoll_group *parent, struct creation *c, ncoll_group **out)
 {
     struct ncoll_context *ctx = parent->ctx;

@@ -7,8 +7,9 @@
  * each barrier message waits for it, and a rank gives its credits before it sends its first barrier
  * message.
  *
- * Before the first barrier a rank sends what it has withheld from mailboxes (lib/stale). Ranks that
- * have come here read none any more, and have given all credits for that.
+ * Before the first barrier a rank sends the messages to mailboxes that it has withheld (lib/stale).
+ * The readers have given credits for all of them if they are freeing the group too, since they read
+ * no messages any more.
  */
 #include "lib/choose/planned.h"
 #include "lib/group/creation.h"
@@ -18,8 +19,8 @@
 #include "lib/stale/stale.h"
 #include "lib/watch/failure.h"
 
-/* No rank writes to the window any more, so the next group may use it, even if the user has not
- * finished the call that frees this group. */
+/* Called when the last barrier has ended: no rank writes to the window any more. Frees it for the
+ * next group, even if the user has not finished the call that frees this group. */
 static void has_ended(struct ncoll_group *g, struct call *call)
 {
     if (call->status == NCOLL_OK)
@@ -38,16 +39,17 @@ static int prepare_leave(struct ncoll_group *g, struct call *call)
     return t->ops->arrived(t, g->window) && mail ? NCOLL_OK : NCOLL_TIMEOUT;
 }
 
-/* Prepares the first barrier of a group with mailboxes, when nothing can fail for lack of memory any
- * more: others may need what is still withheld for the calls that they are in. */
+/* Prepares the first barrier of a group with mailboxes: sends the messages that are still withheld,
+ * since other ranks may need them for their unfinished calls. This is done when freeing can no
+ * longer fail for lack of memory. */
 static int prepare_end(struct ncoll_group *g, struct call *call)
 {
     (void)call;
     return ncoll__stale_end(g);
 }
 
-/* Returns the kind of a call that the user has not finished, even if it has ended inside the
- * library; COLLECTIVES: none. */
+/* Returns the collective of an unfinished call, or of a request that has ended and that the user
+ * has not waited for; COLLECTIVES: there is none. */
 static enum collective unfinished_on(const struct ncoll_group *g)
 {
     if (g->first != NULL)
@@ -105,7 +107,7 @@ static int start_freeing(struct ncoll_group *g)
 int ncoll__group_end(struct ncoll_group *g, int64_t timeout_ns)
 {
     const struct creation_args args = {.kind = GROUP_FREE};
-    /* unfinished calls of a group that has failed never end */
+    /* in a group that has failed, unfinished calls never end, so they are not waited for */
     int rc = ncoll__is_broken(g) ? ncoll__failure(g->ctx) : ncoll__creation_check(g, &args);
 
     if (rc == NCOLL_OK && g->creating == NULL)

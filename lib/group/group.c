@@ -58,7 +58,7 @@ static void make_fit(struct window_shape *shape, enum collective collective, siz
 }
 
 /* Sets the memory for one epoch: as much as the user wants, but enough for the members' colors and
- * keys, for counts that differ (lib/run/agree.c), and for a few letters of a relay. */
+ * keys, for agreeing on irregular counts (lib/run/agree.c), and for a few letters of a relay. */
 static void set_parts(struct window_shape *shape, size_t bytes)
 {
     shape->bulk_bytes = shape->scratch_bytes = bytes / EPOCHS / 64 * 64;
@@ -131,7 +131,8 @@ static int free_id(struct ncoll_context *ctx, unsigned *id)
                        WINDOWS_MAX);
 }
 
-/* Returns the node that NCOLL_NODES pretends for a rank; the list repeats. */
+/* Returns the number of the node to which NCOLL_NODES assigns a rank. A list that is too short
+ * repeats. */
 static uint64_t pretended_node(const char *list, unsigned rank)
 {
     const char *at = list;
@@ -143,7 +144,8 @@ static uint64_t pretended_node(const char *list, unsigned rank)
     return strtoull(at, NULL, 10);
 }
 
-/* True if ranks that are said to share a node really do. Tests may pretend nodes. */
+/* True if ranks that share a node in g->nodes really do. With NCOLL_NODES, for tests, they may
+ * not. */
 static bool have_real_nodes(const struct ncoll_group *g)
 {
     const struct ncoll_context *ctx = g->ctx;
@@ -158,9 +160,9 @@ static bool have_real_nodes(const struct ncoll_group *g)
     return true;
 }
 
-/* Replaces nodes by domains of the machine if all ranks share a node and use shared memory only.
- * Ranks that share cores wait longer for each other than for messages, so they use a level only if
- * the user names it. Returns false if there is no memory. */
+/* Replaces the nodes of the group by the domains of a level of the machine, if all ranks share a
+ * node and use shared memory only. Ranks that share cores wait longer for each other than for
+ * messages, so they use a level only if the user names it. Returns false if there is no memory. */
 static bool find_level(struct ncoll_group *g, uint64_t *ids)
 {
     struct ncoll_context *ctx = g->ctx;
@@ -231,7 +233,8 @@ static void link_group(struct ncoll_context *ctx, struct ncoll_group *g)
     ctx->groups = g;
 }
 
-/* Takes the group out of its list. A group that could not be made is in none. */
+/* Takes the group out of the lists of groups and of busy groups. A group that could not be made is
+ * in neither. */
 static void unlink_group(struct ncoll_context *ctx, struct ncoll_group *g)
 {
     if (g->link != NULL)
@@ -248,7 +251,7 @@ static void unlink_group(struct ncoll_context *ctx, struct ncoll_group *g)
 
 void ncoll__creation_free(struct ncoll_context *ctx, struct creation *c)
 {
-    ncoll__hooked_ends(ctx, &c->hooked, NCOLL_ERR_PEER); /* if the user has not finished it */
+    ncoll__hooked_ends(ctx, &c->hooked, NCOLL_ERR_PEER); /* the user has not finished the call */
     ncoll__release(ctx, c->all);
     ncoll__release(ctx, c->ranks);
     ncoll__release(ctx, c->wanted);
@@ -332,7 +335,7 @@ int ncoll__group_make(struct ncoll_context *ctx, int rank, int size, int *member
     g->next_epoch = 1;
     g->blocking.users = true;
     if (members != NULL && are_all(ctx, members, size))
-        ncoll__release(ctx, members); /* they need no list */
+        ncoll__release(ctx, members); /* the group of all ranks needs no list */
     else
         g->members = members;
     ncoll__known_calls_init(g);
@@ -373,11 +376,12 @@ int ncoll__world_create(struct ncoll_context *ctx)
 void ncoll__groups_free(struct ncoll_context *ctx)
 {
     while (ctx->groups != NULL) {
-        /* The group of an object that is being made is younger than this one, so it is gone. */
+        /* The group of an object that was being made from this group is newer, so it is freed
+         * already. */
         ncoll__release(ctx, ctx->groups->making);
         ncoll__group_free(ctx->groups, false);
     }
-    ctx->world = NULL; /* while this rank leaves, peers may still report something */
+    ctx->world = NULL; /* peers may still report something while this rank leaves */
     for (struct ncoll_group *g = ctx->spare, *next; g != NULL; g = next) {
         next = g->next;
         ncoll__release(ctx, g);
@@ -386,7 +390,7 @@ void ncoll__groups_free(struct ncoll_context *ctx)
     ncoll__release(ctx, ctx->id_used);
 }
 
-/* ------------------------------------------------------------------ what it is ---------------- */
+/* ------------------------------------------------------------------ queries ------------------- */
 
 ncoll_group *ncoll_world(ncoll_context *ctx)
 {

@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The relay takes offers to the ranks that need them, as letters that ranks pass on. It uses only
+ * The relay carries offers to the ranks that need them, as letters that ranks pass on. It uses only
  * the connections to the base peers. Its messages hold one letter for each offer, and nothing for
  * ranks that get no offer.
  *
- * A letter goes d to the right in all, d = to - from mod P: in round k by 2^k if bit k of d is set.
- * All rounds together are a *pass*: an allreduce by dissemination, which has a message from p to
- * p + 2^k in each round. Its vector is a message with room for some letters; its operation puts
- * letters that have come into the next message. So a pass is planned, queued, run and checked like
- * any other call, its plan has O(log P) instructions, and its length is the same on all ranks.
+ * A letter moves d ranks to the right in all, d = to - from mod P: by 2^k ranks in round k if bit k
+ * of d is set. All rounds together are a *pass*: an allreduce by dissemination, in which rank p
+ * sends a message to rank p + 2^k in round k. The vector of the allreduce is a message with room
+ * for some letters; its operation puts letters that have come into the next message. So a pass is
+ * planned, queued, run and checked like any other call. Its plan has O(log P) instructions, and its
+ * vector has the same length on all ranks.
  *
  * How many letters meet. A letter that is at rank r at the beginning of round k, and goes on in
  * this round, has come from r - (d mod 2^k). So there is at most one for each d that has bit k. If
  * all ranks write to ranks at the same distances, at most as many letters as there are distances
  * with bit k go on in round k, on any rank; with all distances these are P / 2, rounded down, or
- * fewer. All ranks know the largest of these numbers, `most`. If messages have room for so many,
- * one pass is enough.
+ * fewer. All ranks know the maximum over all rounds, `most`. If messages have room for `most`
+ * letters, one pass is enough.
  *
  * Otherwise a letter for which there is no room stays where it is, and goes on in round k of the
- * next pass. Each message says how many letters were left at the rank with most of them, as far as
- * its sender knows; after the pass all ranks know that number. If a pass finds that none were left
- * by the one before, it is the last one. A letter uses its bits in ascending order in every pass,
- * so the argument above holds for every pass in which nothing is left.
+ * next pass. Each message says how many letters the previous pass has left at the rank with most of
+ * them, as far as the sender knows; after the pass all ranks know that number. If it is 0, this
+ * pass was the last one. A letter uses its bits in ascending order in every pass, so the argument
+ * above holds for every pass in which nothing is left.
  */
 #include "lib/group/relay.h"
 
@@ -35,7 +36,7 @@
 
 /* The beginning of a message; letters follow. */
 struct head {
-    uint32_t count; /* letters */
+    uint32_t count; /* number of letters */
     uint32_t left;  /* see struct relay */
 };
 _Static_assert(sizeof(struct head) == sizeof(int64_t), "the first word of a message");
@@ -52,7 +53,7 @@ static unsigned rounds_of(unsigned size)
     return k;
 }
 
-/* Returns how many of 0..size-1 have bit k. */
+/* Returns how many of the numbers 0..size-1 have bit k set. */
 static unsigned with_bit(unsigned size, unsigned k)
 {
     unsigned half = 1u << k, rest = size & (2 * half - 1);
@@ -90,7 +91,7 @@ static unsigned room_in_window(const struct relay *r)
 
 unsigned ncoll__relay_next_room(const struct relay *r)
 {
-    /* Every other pass mostly finds that nothing is left. */
+    /* Every second pass mostly has no letters, and only tells all ranks that none are left. */
     if (r->passes % 2 == 1)
         return LETTERS_IN_SLOT;
     unsigned times = r->passes < 16 ? r->passes : 16;
@@ -132,7 +133,7 @@ void ncoll__relay_free(struct ncoll_context *ctx, struct relay *r)
     ncoll__release(ctx, r);
 }
 
-/* Returns the place of one more letter; NULL: there is no memory. */
+/* Returns memory for one more letter in r->letters; NULL: there is no memory. */
 static struct letter *one_more(struct relay *r)
 {
     struct ncoll_context *ctx = r->group->ctx;
@@ -151,13 +152,14 @@ static struct letter *one_more(struct relay *r)
 
 struct offer *ncoll__relay_add(struct relay *r, unsigned to)
 {
-    struct letter *letter = &r->letters[r->n_letters++]; /* there is room for n_wanted of them */
+    /* the array has room for n_wanted letters */
+    struct letter *letter = &r->letters[r->n_letters++];
 
     *letter = (struct letter){.from = (unsigned)r->group->rank, .to = to};
     return &letter->offer;
 }
 
-/* Takes the letters of a message. */
+/* Takes the letters out of a message that has come. */
 static void take(struct relay *r, const unsigned char *message)
 {
     struct head head;
@@ -197,8 +199,8 @@ static void pack(struct relay *r, unsigned char *message)
     memcpy(message, &head, sizeof head);
 }
 
-/* The operation of the allreduce. `left` is what this rank has sent in this round, `right` what has
- * come. */
+/* The operation of the allreduce: takes the letters out of `right`, the message that has come, and
+ * writes the message of the next round to `out`. `left` is the message that this rank has sent. */
 static void hand_on(void *out, const void *left, const void *right, size_t count, ncoll_type type,
                     void *arg)
 {
@@ -242,7 +244,7 @@ void ncoll__relay_begin(struct relay *r)
 }
 
 /* A pass with room for all letters leaves none. Otherwise the last message says how many letters
- * the pass before has left: if none, this pass was the last one. */
+ * the previous pass has left. If it has left none, this pass was the last one. */
 bool ncoll__relay_is_over(const struct relay *r)
 {
     struct head head;

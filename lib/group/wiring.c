@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Wiring: connects the peers that a schedule uses, at its first use. All ranks of the group take
- * part, since they all call the same collective. Each offers its peers a connection in one
- * exchange, then accepts what they have offered. It is split-phase, so a first call keeps its
- * time-out.
+ * part, since they all call the same collective. Each rank offers its peers a connection in one
+ * exchange, then accepts what they have offered. Wiring is split-phase, so the time-out of a call
+ * that needs it still holds.
  *
  * The exchange is done by the group itself over its base peers (relay.c). These are the ranks at
  * the distances 2^k, k = 0, 1, .., to the right and to the left; every group has them connected
@@ -13,7 +13,7 @@
  * reached.
  *
  * So wiring takes O(log P) messages, whichever connections exist, and no rank outside the group
- * takes part. Its messages carry the signature of the call that needs the peers.
+ * takes part. The messages carry the signature of the call that needs the peers.
  */
 #include <stdio.h>
 #include <string.h>
@@ -28,12 +28,13 @@
 #include "lib/choose/planned.h"
 #include "lib/base/group.h"
 
-/* The time for which a lost peer is not yet named as the root cause: see find_who_failed(). */
+/* The time in ns before a lost peer is named as the root cause: see find_who_failed(). */
 #define LOST_NS 1000000000u
 
 /* ------------------------------------------------------------------ base peers ---------------- */
 
-/* Returns true if the ranks at a distance are those at a smaller power of two, to the other side. */
+/* Returns true if the ranks at a distance, to either side, are also at a smaller power of two to
+ * the other side. */
 static bool is_distance_known(unsigned distance, unsigned size)
 {
     for (unsigned known = 1; known < distance; known *= 2)
@@ -65,7 +66,7 @@ void ncoll__wiring_free(struct ncoll_group *g)
     unsigned *peers = w->peers;
     int *ranks = w->ranks;
 
-    /* first, since a debugger may call ncoll_describe() in the middle of this */
+    /* cleared before they are freed, since a debugger may call ncoll_describe() in between */
     w->state = WIRING_IDLE;
     w->peers = NULL;
     w->ranks = NULL;
@@ -137,8 +138,8 @@ static int exchange_offers(struct ncoll_group *g)
     return rc == NCOLL_OK ? pass_on(g) : rc;
 }
 
-/* The agreement before the offers: a rank whose device has no room for its connections tells all
- * ranks of the group, not only its peers. */
+/* Queues the allreduce that comes before the offers. In it a rank whose device has no room for its
+ * connections tells all ranks of the group, not only its peers. */
 static int agree_on_room(struct ncoll_group *g)
 {
     struct transport *t = g->ctx->transport;
@@ -179,7 +180,7 @@ int ncoll__wiring_start(struct ncoll_group *g, struct window *window, struct cal
 
 /* ------------------------------------------------------------------ test ---------------------- */
 
-/* Notes a peer that was gone before it was connected. The first one is kept. */
+/* Notes a peer that was gone before it was connected. Only the first such peer is kept. */
 static void lose(struct ncoll_context *ctx, struct wiring *w, int peer)
 {
     if (w->lost >= 0)
@@ -190,7 +191,7 @@ static void lose(struct ncoll_context *ctx, struct wiring *w, int peer)
              ctx->error.peer == peer ? ctx->error.cause : "its connection broke");
 }
 
-/* Fails since the offer of a rank has not come. */
+/* Records the error that the offer of a rank has not come, and returns its status. */
 static int no_offer(struct ncoll_context *ctx, const struct wiring *w, int rank)
 {
     if (w->relay->failed)
@@ -200,7 +201,8 @@ static int no_offer(struct ncoll_context *ctx, const struct wiring *w, int rank)
                        "rank %d has offered no connection", rank);
 }
 
-/* Accepts all peers that can be accepted, so that these hear of the others. */
+/* Accepts the offers of all peers that can be accepted, even if others are lost, so that these
+ * peers are told of the failure. */
 static int accept_peers(struct ncoll_group *g)
 {
     struct ncoll_context *ctx = g->ctx;
@@ -239,9 +241,9 @@ static void all_met(struct ncoll_group *g)
     w->state = WIRING_CONNECT;
 }
 
-/* Names the root cause of a lost peer's end. The peer may have given up because of another rank.
- * Only the bootstrap and the other ranks can tell, which may take a moment. A peer that left in
- * order would have told before. See lib/watch/root_cause.c. */
+/* Records the root cause of the end of a lost peer as the error. The peer may have given up because
+ * of another rank. Only the bootstrap and the other ranks can tell, which may take a moment
+ * (NCOLL_TIMEOUT). A peer that left in order would have told before. See lib/watch/root_cause.c. */
 static int find_who_failed(struct ncoll_group *g)
 {
     struct ncoll_context *ctx = g->ctx;

@@ -10,11 +10,12 @@
 #define BASE_PEERS 64
 unsigned ncoll__base_peers(unsigned rank, unsigned size, unsigned peers[BASE_PEERS]);
 
-/* See start() in lib/base/callbacks.h. before NULL: at the end of the queue. */
+/* The callback start() of lib/base/callbacks.h. before NULL: the exchange goes to the end of the
+ * queue. */
 int ncoll__wiring_start(struct ncoll_group *g, struct window *window, struct call *before,
                         const unsigned *peers, const unsigned *distances, unsigned n_peers,
                         unsigned depth, struct signature purpose);
-/* See test() in lib/base/callbacks.h. */
+/* The callback test() of lib/base/callbacks.h. */
 int ncoll__wiring_test(struct ncoll_group *g);
 void ncoll__wiring_free(struct ncoll_group *g);
 

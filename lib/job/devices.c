@@ -9,17 +9,18 @@
 #include "bootstrap/futex.h"
 #include "lib/base/group.h"
 
-/* Address space for what is found; only what is used takes memory. */
+/* Size of a segment in address space; only the pages that are used take memory. */
 #define ROOM_BYTES ((size_t)1 << 20)
 
-/* A mate waits for its leader no longer than this, and looks so often if the leader is still there. */
+/* The longest time that a mate waits for its leader, and the interval at which it looks whether the
+ * leader is still there. */
 #define PATIENCE_NS UINT64_C(10000000000)
 #define LOOK_NS     UINT64_C(20000000)
 
 enum state { EXAMINING, FOUND, NOTHING_FOUND };
 
-/* The segment. The leader writes the bytes, then the state with release order; then it changes
- * neither any more. */
+/* The contents of a segment. The leader writes the table, then the state with release order; after
+ * that it changes neither. */
 struct memory_of_node {
     struct segment_header header;
     _Atomic uint32_t state; /* enum state; a futex */
@@ -48,7 +49,7 @@ struct segment_name ncoll__examination_open(struct ncoll_context *ctx, struct ex
 
 /* ------------------------------------------------------------------ the leader ---------------- */
 
-/* Tells the mates; the first result counts. */
+/* Sets the result in the segment, and wakes the mates. Only the first call has an effect. */
 static void settle(const struct segment *segment, enum state state)
 {
     struct memory_of_node *memory = memory_of(segment);
@@ -76,14 +77,14 @@ static void examine(const struct transport_ops *ops, struct examination *x)
 
 /* ------------------------------------------------------------------ its mates ----------------- */
 
-/* True if the leader is gone, or has closed its segment because it has failed. */
+/* True if the process of the leader is gone, or has closed its segment because it has failed. */
 static bool has_ended(const struct segment_name *leader)
 {
     return (kill(leader->pid, 0) != 0 && errno == ESRCH) || ncoll__segment_is_closed(leader);
 }
 
-/* Waits for the leader. Returns false if it has found nothing, does not come to an end, or is
- * gone. */
+/* Waits for the result of the leader. Returns false if the leader has found nothing, takes too
+ * long, or is gone. */
 static bool await(struct ncoll_context *ctx, const struct segment_name *leader,
                   struct memory_of_node *memory)
 {

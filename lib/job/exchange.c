@@ -16,9 +16,10 @@
 /* The longest time for which a rank sleeps in an exchange before it looks at the time again. */
 #define WAIT_NS UINT64_C(1000000000)
 
-/* In the first exchanges each rank gets the blobs of all others, later those of its base peers. This
- * goes by their number, so that a rank that publishes its failure takes part like the others. Between
- * nodes there is one more (networks.c). */
+/* The number of exchanges in which each rank gets the blobs of all others; in later ones it gets
+ * those of its base peers. The number of an exchange decides, so that a rank that publishes its
+ * failure takes part like the others. On several nodes there is one more of the first kind
+ * (networks.c). */
 #define EXCHANGES_FOR_ALL 2
 
 /* The head of a blob. */
@@ -44,7 +45,7 @@ static uint64_t add(uint64_t sum, const void *bytes, size_t len)
     return sum;
 }
 
-/* It detects accidents, not attacks. */
+/* Returns the hash of a blob. It detects accidents, not attacks. */
 static uint64_t sum_of(struct word word, const void *bytes, size_t len)
 {
     uint64_t sum = add(len, &word, offsetof(struct word, sum));
@@ -52,8 +53,8 @@ static uint64_t sum_of(struct word word, const void *bytes, size_t len)
     return len > 0 ? add(sum, bytes, len) : sum;
 }
 
-/* Writes the ranks that have not come, as in "rank 3 and 2 more". Returns the first; -1: not
- * known. */
+/* Writes the ranks that have not come, as in "rank 3 and 2 more". Returns the first of them; -1: it
+ * is not known. */
 static int name_missing(struct ncoll_context *ctx, char *who, size_t size)
 {
     struct bootstrap *b = ctx->bootstrap;
@@ -169,7 +170,7 @@ int ncoll__exchange_failure(struct ncoll_context *ctx)
     return own.status;
 }
 
-/* Reports the failure that a rank has published. */
+/* Records as an error the failure that a rank has published in place of its data. */
 static int failed(struct ncoll_context *ctx, int rank, struct word word, const char *why,
                   size_t len)
 {

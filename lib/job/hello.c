@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The first exchange: the place of every rank, and the settings that all ranks must have alike. */
+/* The first exchange: each rank learns the node and the cores of every rank, and compares the
+ * settings that must be the same on all ranks. */
 #include <stdio.h>
 #include <string.h>
 
@@ -22,7 +23,7 @@ struct hello {
     int32_t level, peers;
     uint64_t show_bytes;
     uint64_t rules;                  /* hash of the settings for rules; 0: there are none */
-    struct segment_name examination; /* see devices.h */
+    struct segment_name examination; /* name of this rank's segment: see devices.h */
 };
 
 static uint32_t hash_of(const char *text)
@@ -56,7 +57,7 @@ static struct hello say_hello(struct ncoll_context *ctx, struct examination *x)
     return hello;
 }
 
-/* The rules of rank 0 hold for all ranks. A rank that has been given others says so. */
+/* Warns if this rank was given other rules than rank 0, whose rules hold for all ranks. */
 static void compare_rules(struct ncoll_context *ctx, const struct hello *mine,
                           const struct hello *of_rank_0)
 {
@@ -67,8 +68,8 @@ static void compare_rules(struct ncoll_context *ctx, const struct hello *mine,
                    ctx->rank);
 }
 
-/* Compares settings that must be the same on all ranks, and that no later check compares. Writes
- * them as text. */
+/* Writes the settings of a rank as text: those that must be the same on all ranks, and that no
+ * later check compares. Returns text. */
 static const char *wishes(const struct hello *h, char *text, size_t size)
 {
     static const char *const tunes[] = {"table", "trial", "model", "off"};
@@ -124,8 +125,8 @@ static int check_hello(struct ncoll_context *ctx, const struct hello *mine, int 
     return NCOLL_OK;
 }
 
-/* True if groups may go by domains; see find_level() in lib/group/group.c. It is the same on all
- * ranks. */
+/* True if groups may divide the node into domains; see find_level() in lib/group/group.c. The
+ * result is the same on all ranks. */
 static bool needs_domains(const struct ncoll_context *ctx)
 {
     ncoll_level level = ctx->settings.level;
@@ -135,8 +136,8 @@ static bool needs_domains(const struct ncoll_context *ctx)
            (level != NCOLL_LEVEL_AUTO || ctx->places.ranks_per_core <= 1);
 }
 
-/* Makes room for the domains of all ranks. Rank 0 finds them, and sends them with its description
- * (join.c), so that a node reads the machine's topology once. */
+/* Makes room for the domains of all ranks. Rank 0 finds the domains, and sends them with its
+ * description (join.c), so that only one rank of the node reads the topology of the machine. */
 static int find_domains(struct ncoll_context *ctx, struct node *nodes)
 {
     size_t ranks = (size_t)ctx->ranks;
@@ -154,7 +155,7 @@ static int find_domains(struct ncoll_context *ctx, struct node *nodes)
     return NCOLL_OK;
 }
 
-/* Numbers the nodes of all ranks. */
+/* Numbers the nodes, and notes the node of each rank. */
 static int number_nodes(struct ncoll_context *ctx, const struct node *nodes)
 {
     unsigned ranks = (unsigned)ctx->ranks;
@@ -175,8 +176,8 @@ static int number_nodes(struct ncoll_context *ctx, const struct node *nodes)
               : ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %u peers", ranks);
 }
 
-/* Finds what follows from the places of all ranks, which it sorts unless they are on one node: then
- * it needs them in their order. */
+/* Finds ctx->places and, on one node, the domains. ncoll__places() sorts its array, but finding
+ * domains takes the nodes in the order of ranks; so on one machine it gets a copy. */
 static int learn_from(struct ncoll_context *ctx, struct node *nodes, struct node own)
 {
     size_t bytes = (size_t)ctx->ranks * sizeof *nodes;

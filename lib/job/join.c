@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Joins the job: opens the bootstrap, learns the places of all ranks, and opens the transport that
- * reaches them. It takes three to five exchanges (exchange.c): the places of all ranks, which decide
- * the transport (hello.c); between nodes, the networks that each has (networks.c); the addresses of
- * all ranks; access for base peers to the world's window; and whether all connections were accepted
- * (meet.c). All later communication uses these connections.
+ * Joins the job: opens the bootstrap, learns the node and the cores of every rank, and opens the
+ * transport that reaches all ranks. It takes three to five exchanges (exchange.c), in which ranks
+ * tell each other
+ *
+ *     their nodes and cores, which decide the transport (hello.c);
+ *     on several nodes, the networks that each node has (networks.c);
+ *     their addresses;
+ *     how base peers get access to the window of the world (meet.c);
+ *     over network devices, whether they have accepted all connections (meet.c).
+ *
+ * All later communication uses these connections.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -25,7 +31,7 @@
 
 /* ------------------------------------------------------------------ callbacks ----------------- */
 
-/* Callbacks by which bootstraps and transports report; arg is the context. */
+/* The callbacks by which bootstraps and transports report; arg is the context. */
 __attribute__((format(printf, 5, 6))) static int on_fail(void *arg, int what, int peer,
                                                          const char *remedy, const char *cause, ...)
 {
@@ -57,7 +63,7 @@ static uint64_t on_now(void *arg)
 
 /* ------------------------------------------------------------------ bootstrap ----------------- */
 
-/* True if srun has started this process, and not another launcher within a step. */
+/* True if srun itself has started this process, and not another launcher inside a step of srun. */
 static bool is_of_step(void)
 {
     struct launched_task task;
@@ -65,8 +71,9 @@ static bool is_of_step(void)
     return ncoll__launched_as_task(&task) && strcmp(task.launcher, "srun") == 0;
 }
 
-/* The socket of PMI is not passed on by a launcher that the task has started, so PMI is that of the
- * innermost one. */
+/* Returns the bootstrap of the launcher that has started this process; NCOLL_BOOTSTRAP_SELF: there
+ * was none. A launcher that runs inside a task does not pass on the socket of PMI; so if PMI is
+ * found, it is that of the innermost launcher. */
 static ncoll_bootstrap way_of_launcher(void)
 {
     struct slurm_task step;
@@ -128,8 +135,8 @@ static const struct bootstrap_ops *way_ops(const struct ncoll_context *ctx, ncol
 }
 
 /* Refuses to make each of several tasks a job of one rank, unless the user asks for that. If PMIx
- * knows a single rank but mpiexec or torchrun has started several, that PMIx belongs to a launcher
- * around it, such as an interactive srun --mpi=pmix. */
+ * knows a single rank but mpiexec or torchrun has started several, that PMIx belongs to an outer
+ * launcher, such as an interactive srun --mpi=pmix. */
 static int refuse_lone_tasks(struct ncoll_context *ctx, bool by_pmix)
 {
     struct launched_task task;
@@ -151,7 +158,8 @@ static int refuse_lone_tasks(struct ncoll_context *ctx, bool by_pmix)
                                : "without PMI, PMIx or NCOLL_ROOT they cannot find each other");
 }
 
-/* Refuses to ignore numbers that make this one of several ranks if nothing else says who they are. */
+/* Fails if NCOLL_RANK or NCOLL_SIZE says that this is one of several ranks, but nothing says how
+ * the ranks find each other. */
 static int refuse_lone_numbers(struct ncoll_context *ctx)
 {
     const ncoll_params *s = &ctx->settings;
@@ -231,7 +239,7 @@ static int open_bootstrap(struct ncoll_context *ctx, const ncoll_params *params)
     return rc;
 }
 
-/* Warns of variables that have no effect although the user may expect one. Only one rank does. */
+/* Warns of variables that have no effect although the user may expect one. Only rank 0 warns. */
 static void warn_of_environment(struct ncoll_context *ctx)
 {
     const ncoll_params *s = &ctx->settings;
@@ -260,7 +268,7 @@ static void warn_of_environment(struct ncoll_context *ctx)
 
 /* ------------------------------------------------------------------ transport ----------------- */
 
-/* Returns the fastest transport that reaches all ranks. */
+/* Returns the transport that the user asks for, else the fastest one that reaches all ranks. */
 static const struct transport_ops *choose_transport(const struct ncoll_context *ctx)
 {
     const char *name = ctx->places.nodes == 1            ? "shm"
@@ -339,8 +347,9 @@ static int open_transport(struct ncoll_context *ctx, struct examination *x)
                        ctx->places.nodes, cause);
 }
 
-/* The head of a rank's description. The description by its transport follows and, from rank 0, the
- * tuning table, the texts of rules, and the domains of all ranks if they are needed. */
+/* The head of what a rank tells all others of itself. It is followed by the description of its
+ * transport and, on rank 0, by the tuning table, the texts of rules, and the domains of all ranks
+ * if they are needed. */
 struct description {
     uint32_t transport_bytes, tuning_bytes, rules_bytes, domains_bytes;
     uint32_t peers_most; /* see struct transport */
@@ -373,7 +382,7 @@ static int describe_self(struct ncoll_context *ctx, struct blob *out)
     return rc;
 }
 
-/* Keeps a rank's address, and what rank 0 sends in addition. */
+/* Keeps the address of a rank, and what rank 0 sends in addition. */
 static int learn_of(struct ncoll_context *ctx, int rank)
 {
     struct description head = {0};

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The third exchange gives base peers access to the window of the world, and connects them. Over
- * network devices a fourth exchange follows. Without it a rank could not tell a peer that is still
- * accepting others from one that failed while doing so.
+ * Connects the base peers of the world, after the exchange of addresses (join.c). The next exchange
+ * gives the base peers access to the window of the world. Over network devices a last exchange
+ * follows. Without it a rank could not tell a peer that is still accepting others from one that
+ * failed while doing so.
  */
 #include <string.h>
 
@@ -12,20 +13,22 @@
 #include "lib/group/creation.h"
 #include "lib/base/group.h"
 
-/* A rank publishes one of these for each peer. */
+/* A rank publishes one introduction for each of its base peers. */
 struct introduction {
     int32_t to, reserved;
     struct offer offer;
 };
 
 /*
- * All ranks get the introductions of all, which differ little from each other. So of each there are
- * only the words that differ from the one before, after a word whose bits say which these are.
+ * The introductions of a rank are published in one blob, and differ little from each other. So the
+ * blob has of each only the words that differ from the introduction before, behind a word whose
+ * bits say which words these are.
  */
 #define WORDS (sizeof(struct introduction) / sizeof(uint32_t))
 _Static_assert(sizeof(struct introduction) % sizeof(uint32_t) == 0 && WORDS <= 32, "one bit each");
 
-/* Adds an introduction, and makes it `before` of the next one. */
+/* Adds an introduction to the blob, given the words of the one before, and copies its words to
+ * `before`. */
 static void add(struct blob *blob, const struct introduction *introduction, uint32_t before[WORDS])
 {
     uint32_t words[WORDS], differ = 0;
@@ -40,7 +43,8 @@ static void add(struct blob *blob, const struct introduction *introduction, uint
     memcpy(before, words, sizeof words);
 }
 
-/* Reads the next introduction over the one before. Returns false if there is none. */
+/* Reads the next introduction; *introduction has to hold the one before, or zeros. Returns false if
+ * there is none. */
 static bool next(const char *blob, size_t len, size_t *at, struct introduction *introduction)
 {
     uint32_t words[WORDS], differ;
@@ -108,8 +112,8 @@ static int accept(struct ncoll_context *ctx, int rank)
                                        address_len, &introduction.offer);
 }
 
-/* Accepts a peer after another one could not be accepted. It does not wait for the peer's data, and
- * ignores errors. */
+/* Accepts the connection of a peer, after another peer could not be accepted. Does not wait for the
+ * peer's data, and ignores errors. */
 static void accept_late(struct ncoll_context *ctx, int rank)
 {
     struct bootstrap *b = ctx->bootstrap;
@@ -122,8 +126,9 @@ static void accept_late(struct ncoll_context *ctx, int rank)
     ctx->error = first;
 }
 
-/* Accepts all peers that can be accepted, so that these hear of the others. The first error counts.
- * If it is that a peer is gone, the root cause may be another rank. */
+/* Accepts all peers that can be accepted, even after an error, so that they can be told of the
+ * error. The first error counts. If it says that a peer is gone, the root cause may be another
+ * rank. */
 static int accept_all(struct ncoll_context *ctx, const int *peers, unsigned n_peers)
 {
     int rc = NCOLL_OK;
@@ -138,9 +143,9 @@ static int accept_all(struct ncoll_context *ctx, const int *peers, unsigned n_pe
 }
 
 /*
- * The fourth exchange: tells the result, of which rc is this rank's part. Peers that have accepted
- * each other are connected, and tell each other of failures; so a rank looks only at the results of
- * its base peers. From now on connections reveal the end of a rank.
+ * The last exchange: tells the others whether this rank has accepted all its base peers (rc). Peers
+ * that have accepted each other are connected, and tell each other of failures; so a rank looks
+ * only at the results of its base peers. From now on connections reveal the end of a rank.
  */
 static int agree(struct ncoll_context *ctx, const int *peers, unsigned n_peers, int rc)
 {
@@ -169,7 +174,7 @@ static int agree(struct ncoll_context *ctx, const int *peers, unsigned n_peers, 
     return rc;
 }
 
-/* Returns the first peer that is not connected. */
+/* Returns the first peer that is not connected; -1: all are. */
 static int not_connected(struct ncoll_context *ctx, const int *peers, unsigned n_peers)
 {
     struct transport *t = ctx->transport;

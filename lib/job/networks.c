@@ -4,13 +4,13 @@
 #include "lib/base/group.h"
 #include "lib/job/join.h"
 
-/* The first rank of each node tells what its node has. */
+/* True on the first rank of each node, which tells the networks of the node. */
 static bool speaks_for_node(const struct ncoll_context *ctx, const struct examination *x)
 {
     return x->leader_rank == ctx->rank;
 }
 
-/* Keeps what rank r has told, if it has told anything. */
+/* Keeps the networks that rank r has told, if it has told any. */
 static int keep(struct ncoll_context *ctx, int r, struct announcement *told, unsigned *n)
 {
     const void *bytes;
@@ -49,6 +49,6 @@ int ncoll__networks_share(struct ncoll_context *ctx, const struct transport_ops 
     config->networks = told;
     config->n_networks = (unsigned)ctx->places.nodes;
     if (n < config->n_networks)
-        config->n_networks = 0; /* a node has none, and says so itself */
+        config->n_networks = 0; /* some node has told none; it reports that itself */
     return NCOLL_OK;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Networks of a job. Its nodes may have several, and not all the same: the ranks tell each other
- * what their nodes have, before any of them chooses a port (transport/verbs/network.h).
+ * The networks of a job. A node may be on several networks, and not all nodes on the same ones. So
+ * ranks tell each other the networks of their nodes, before any of them chooses a port
+ * (transport/verbs/network.h).
  */
 #ifndef NCOLL_LIB_JOB_NETWORKS_H
 #define NCOLL_LIB_JOB_NETWORKS_H
@@ -9,8 +10,9 @@
 #include "lib/job/devices.h"
 #include "transport/transport.h"
 
-/* Collective over a job on several nodes. Sets config->networks, which the caller releases. ops: of the
- * transport that will be opened. Returns NCOLL_OK or an error. */
+/* Exchanges the networks of the nodes; collective in a job on several nodes. Sets config->networks,
+ * which the caller releases. ops: those of the transport that will be opened. Returns NCOLL_OK or
+ * an error. */
 int ncoll__networks_share(struct ncoll_context *ctx, const struct transport_ops *ops,
                           const struct examination *x, struct transport_config *config);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Counts what the stages of creation take. */
+/* Measures the time that each stage of creation takes. */
 #include "lib/job/join.h"
 #include "lib/base/context.h"
 

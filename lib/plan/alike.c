@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Finds choices that execute the same steps. On few ranks trees of several kinds have one shape,
- * and one schedule may have several names. A mark is a hash (FNV-1a, 64 bits) of the steps of all
- * ranks and of everything else that the executor depends on. Slot numbers do not matter, so the
- * hash takes in their place the order in which the receiver waits for them.
+ * Finds choices that execute the same steps. On few ranks different trees have the same shape, and
+ * the same schedule may have several names. The mark of a choice is a hash (FNV-1a, 64 bits) of the
+ * steps of all ranks and of everything else that the executor depends on. Slot numbers do not
+ * matter: in place of a slot's number, the hash has the position of its wait among the waits of the
+ * receiver.
  */
 #include "lib/inspect.h"
 #include "lib/base/group.h"
@@ -14,8 +15,8 @@
 struct marking {
     struct ncoll_group *g;
     unsigned ranks, slots;
-    struct step **steps; /* [ranks] */
-    unsigned *n_steps;   /* [ranks] number of steps */
+    struct step **steps; /* [ranks] steps of each rank */
+    unsigned *n_steps;   /* [ranks] number of these steps */
     /* [ranks * slots]: position, from 1, of the slot's wait among the waits of its receiver */
     unsigned *places;
     uint64_t sum;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Checked arguments of a call: its operation, and the number of bytes that it moves. */
+/* Facts that follow from the checked arguments of a call: its operation, and the bytes that it
+ * moves. */
 #include "lib/base/signature.h"
 #include "lib/compute/reproducible.h"
 #include "lib/inspect.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The counts and displacements of calls, and the starts of blocks that follow from counts. A plan
- * keeps those that it was made for, which are as many numbers as the group has ranks; so does an
- * alltoall that waits for the agreement on its counts (lib/run/agree.c). Programs give
- * the same counts to several collectives, and on a group and its copies. So a context keeps equal
- * arrays once, for all plans that have them.
+ * Arrays of numbers for calls: counts, displacements, and the starts of blocks that follow from
+ * counts. A plan keeps the arrays that it was made for, which have up to one number for each rank
+ * of the group. So does an alltoall until its ranks have agreed on counts (lib/run/agree.c).
+ * Programs give the same counts to several collectives, and to calls on copies of a group. So a
+ * context keeps equal arrays only once, for all plans that need them.
  */
 #include <stddef.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static struct kept_array *array_of(const size_t *numbers)
     return (struct kept_array *)((uintptr_t)numbers - offsetof(struct kept_array, numbers));
 }
 
-/* Returns the array of these numbers that is kept, with one more user; NULL: there is none. */
+/* Returns the kept array of these numbers, with one more user; NULL: no such array is kept. */
 static const size_t *find(struct ncoll_context *ctx, const size_t *numbers, unsigned n,
                           uint64_t hash)
 {

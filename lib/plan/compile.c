@@ -8,8 +8,8 @@
 #include "lib/plan/plan.h"
 #include "lib/base/group.h"
 
-/* Returns the starts of blocks that lie side by side, as an array that the context keeps; NULL: no
- * memory. */
+/* Returns the starts of blocks that lie side by side, of each STARTS_EVERY-th block, as an array
+ * that the context keeps; NULL: no memory. */
 static const size_t *add_up_starts(struct ncoll_group *g, const size_t *counts)
 {
     unsigned size = (unsigned)g->size;
@@ -25,8 +25,8 @@ static const size_t *add_up_starts(struct ncoll_group *g, const size_t *counts)
     return ncoll__array_end(g->ctx, starts);
 }
 
-/* Finds the starts of the blocks of a buffer. There are none for a vector, and for blocks of one
- * count, which lie side by side. Returns false if there is no memory. */
+/* Finds the starts of the blocks of a buffer. A vector, and blocks of one count that lie side by
+ * side, need none: then starts->at is NULL. Returns false if there is no memory. */
 static bool places(struct ncoll_group *g, enum data_form form, const size_t *counts,
                    const size_t *displs, struct starts *starts)
 {
@@ -71,8 +71,8 @@ static int compile_even(struct compiler *c)
     return add_program(c, plan->segments - 1);
 }
 
-/* Returns the first segment after segment k in which some block has another count than in that
- * one; at most `segments`. */
+/* Returns the first segment after segment k in which some block has a different count than in
+ * segment k; `segments`: there is none. */
 static uint64_t next_program(const size_t *counts, unsigned size, uint64_t k, size_t segment,
                              uint64_t segments)
 {
@@ -87,7 +87,8 @@ static uint64_t next_program(const size_t *counts, unsigned size, uint64_t k, si
     return shortest - begin < segment ? k + 1 : shortest / segment;
 }
 
-/* Blocks are added up once for each program, not for each step. */
+/* Sets sums[i] to the elements of this segment in the blocks before block i * SUMS_EVERY. This is
+ * done once for each program, not for each step. */
 static void add_up(const struct shape *shape, size_t *sums)
 {
     size_t sum = 0;
@@ -138,7 +139,8 @@ static bool placed_alike(const struct program *a, const struct program *b)
     return alike;
 }
 
-/* Returns the number of segments that one advertisement can stand for. */
+/* Returns the number of segments, from the first one on, whose messages are placed alike, so that
+ * one advertisement is for all of them; 0: no messages are placed. */
 static uint64_t count_advertised(const struct plan *plan)
 {
     unsigned p = 1;

@@ -7,7 +7,8 @@
 
 #include "lib/base/group.h"
 
-/* Moves the instructions to other memory. Returns false if there is none. */
+/* Moves the program's instructions to memory for `capacity` of them. Returns false if there is no
+ * memory. */
 static bool resize(struct compiler *c, unsigned capacity)
 {
     struct program *p = c->out;
@@ -40,8 +41,8 @@ static bool adjoins(struct operand a, struct operand b, size_t len_bytes)
     return a.base == b.base && a.offset + len_bytes == b.offset;
 }
 
-/* True if what is written does not overlap what is read, or is the same memory. IN and OUT may be
- * the same memory, or overlap. */
+/* True if the memory that is written (dst) does not overlap the memory that is read (from), or is
+ * the same. False for a copy from IN to OUT, since these buffers may overlap. */
 static bool are_apart(struct operand dst, struct operand from, size_t len_bytes)
 {
     if (dst.base == BASE_OUT && from.base == BASE_IN)
@@ -50,8 +51,8 @@ static bool are_apart(struct operand dst, struct operand from, size_t len_bytes)
            dst.offset + len_bytes <= from.offset || from.offset + len_bytes <= dst.offset;
 }
 
-/* Returns true if an instruction that copies or combines goes on in memory where the last one ends,
- * as with blocks of different lengths that lie side by side. */
+/* Returns true if `next` can be joined to `last`: both copy or combine, and each operand of `next`
+ * begins where that of `last` ends, as with blocks of different lengths that lie side by side. */
 static bool goes_on(const struct instruction *last, const struct instruction *next)
 {
     size_t len = last->len_bytes, both = len + next->len_bytes;
@@ -82,8 +83,9 @@ void ncoll__compiler_add(struct compiler *c, struct instruction instruction)
         p->instructions[p->count++] = instruction;
 }
 
-/* Finds the message in a slot of this rank, or of a neighbour. `slots` and `bulk` are the bases for
- * its slots and its bulk memory. */
+/* Returns the place in memory of `ref`, a part of a message that has arrived at this rank or at a
+ * neighbour. counts: elements of the message in each slot. slots, bulk: bases of that rank's slots
+ * and bulk memory. */
 static struct operand arrived(const struct compiler *c, struct ref ref, const size_t *counts,
                               uint32_t slots, uint32_t bulk)
 {

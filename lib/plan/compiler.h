@@ -8,7 +8,7 @@
 
 #define LINE 64
 
-/* The lengths and places of the messages of a run. */
+/* The memory that the messages of a run need. */
 struct layout {
     struct footprint footprint;
     size_t stride; /* bytes of bulk memory for each slot */
@@ -24,18 +24,19 @@ static inline size_t whole_lines(size_t bytes)
     return (bytes + LINE - 1) / LINE * LINE;
 }
 
-/* Elements first..end-1 of IN or OUT; `at` is their place in scratch. */
+/* Elements first..end-1 of IN or OUT; `at`: the element of scratch at which their copy begins. */
 struct stretch {
     enum buffer buffer;
     size_t first, end, at;
 };
 
-/* The user's data that is sent from a copy in scratch. `wholes`: everything that is put, without
- * overlaps. `copied`: what earlier instructions have copied. */
+/* The user's data that is sent from a copy in scratch. `wholes`: all data that is put in this way,
+ * as stretches that do not overlap. `copied`: the stretches that earlier instructions have
+ * copied. */
 struct staging {
     struct stretch *wholes, *copied;
     unsigned n_wholes, n_copied;
-    unsigned n_puts; /* that are sent from copies */
+    unsigned n_puts; /* puts that are sent from copies */
     bool *shared;    /* [steps]: several ranks of this node get the data of the put */
 };
 
@@ -48,8 +49,8 @@ struct compiler {
     struct block_starts places;
     const struct step *steps;
     size_t *arrived;                 /* [slots] elements of the message in each slot */
-    size_t *arrived_at_neighbour;    /* [NEIGHBOURS_MAX][slots] the same for neighbours */
-    unsigned *routes_of;             /* [slots] routes of the wait for it: enum routes */
+    size_t *arrived_at_neighbour;    /* [NEIGHBOURS_MAX][slots] elements, at each neighbour */
+    unsigned *routes_of;             /* [slots] routes by which the message may come: enum routes */
     const struct placed **placed_of; /* [slots] NULL: the message is not placed in OUT */
     struct staging staging;
     struct program *out;
@@ -62,9 +63,9 @@ struct layout ncoll__layout(const struct algorithm *algorithm, const struct shap
 
 /* compiler.c */
 void ncoll__compiler_add(struct compiler *c, struct instruction instruction);
-/* Makes room for so many instructions. */
+/* Makes room for `capacity` instructions. */
 void ncoll__compiler_reserve(struct compiler *c, unsigned capacity);
-/* Gives back the room that is not needed, at the end. */
+/* Frees the room that the instructions of the finished program do not need. */
 void ncoll__compiler_trim(struct compiler *c);
 struct operand ncoll__compiler_operand(const struct compiler *c, struct ref ref);
 
@@ -75,23 +76,24 @@ int ncoll__compile_program(struct compiler *c);
 /* neighbours.c */
 /* Returns the rank's index among the plan's neighbours; the next free index if it is new. */
 unsigned ncoll__neighbour(const struct compiler *c, unsigned rank);
-/* Finds the place of the slot that a step looks at, and adds the rank to the neighbours. */
+/* Returns the place of the slot that a LOOK looks at, and adds the slot's rank to the plan's
+ * neighbours if it is new. */
 struct operand ncoll__compile_look(struct compiler *c, const struct step *s);
 
 /* sources.c */
-/* True if the transport can send to a rank of the group from any memory. */
+/* True if the transport can send to `rank`, a rank of the group, from any memory. */
 bool ncoll__sends_any(const struct ncoll_group *g, unsigned rank);
-/* Returns the routes that a long put may take. */
+/* Returns the routes that a long put may take: bits of enum routes. */
 unsigned ncoll__put_routes(const struct compiler *c, const struct step *put);
 /* Returns the routes by which the message of a wait may come; 0: slot or bulk memory only. */
 unsigned ncoll__wait_routes(const struct compiler *c, const struct step *wait);
-/* True if a put is sent from a copy in scratch, unless the device knows the memory of its
- * source. */
+/* True if a put is sent from a copy in scratch, except in calls in which the device knows the
+ * memory of its source. */
 bool ncoll__is_staged(const struct compiler *c, const struct step *put);
-/* Determines the stretches of the user's memory that the program's puts send. */
+/* Determines the stretches of IN and OUT that the program's puts send from copies. */
 void ncoll__plan_staging(struct compiler *c, const struct step *steps, unsigned count);
-/* Adds the copies to scratch that a staged put needs: see ncoll__is_staged(). Returns the place of
- * its source in scratch. */
+/* Adds the instructions that copy the source of a staged put to scratch: see ncoll__is_staged().
+ * Returns the place of the copy. */
 struct ref ncoll__stage_put(struct compiler *c, const struct step *put);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Neighbours of a plan: the ranks of the node whose slots it looks at. */
+/* The neighbours of a plan: ranks of the node whose slots this rank looks at. */
 #include "lib/plan/compiler.h"
 #include "lib/plan/plan.h"
 #include "lib/base/group.h"

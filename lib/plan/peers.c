@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The peers of a plan: the ranks to connect, the number of messages that each may have in flight,
- * and whether they are connected already. Connecting is collective, so all ranks must answer the
- * last question alike. Therefore only connections count that all ranks know of. */
+ * and whether they are connected already. Connecting is collective, so all ranks must agree that it
+ * is needed. Therefore only connections that all ranks know of count as connected. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,12 +11,13 @@
 #include "lib/plan/compile.h"
 #include "lib/plan/plan.h"
 
-/* A peer, by its distance to the right, and its messages to this rank: 0 if it only receives. */
+/* A peer, whose rank is higher by `distance` modulo the group's size, and the number of messages
+ * that it sends to this rank; 0: it only receives. */
 struct meeting {
     unsigned distance, messages;
 };
 
-/* The peers, in the order of distance, each of them once. */
+/* All peers, each of them once, by ascending distance. */
 struct census {
     struct meeting *met;
     unsigned count;
@@ -34,7 +35,8 @@ static int by_distance_first(const void *left, const void *right)
     return a->distance < b->distance ? -1 : a->distance > b->distance;
 }
 
-/* Adds the messages of peers that are listed more than once. Returns how many peers there are. */
+/* Sorts the entries, and merges those of the same peer into one with the sum of their messages.
+ * Returns the number of peers. */
 static unsigned sum_up(struct meeting *met, unsigned count)
 {
     unsigned n = 0;
@@ -48,8 +50,8 @@ static unsigned sum_up(struct meeting *met, unsigned count)
     return n;
 }
 
-/* Joins the peers of one rank with those of the ranks before. For each distance the largest number
- * of messages on any rank counts. */
+/* Adds the peers of one rank to the census. For each distance the census has the largest number of
+ * messages on any of the ranks that were added to it. */
 static int join(struct ncoll_group *g, struct census *census, const struct meeting *met,
                 unsigned count)
 {
@@ -74,7 +76,7 @@ static int join(struct ncoll_group *g, struct census *census, const struct meeti
     return NCOLL_OK;
 }
 
-/* True if the census has all of these peers, with no more messages. */
+/* True if the census has all of these peers, with at least as many messages. */
 static bool has_all(const struct census *census, const struct meeting *met, unsigned count)
 {
     unsigned i = 0, k = 0;
@@ -110,8 +112,8 @@ static int count_peers(struct ncoll_group *g, const struct algorithm *algorithm,
     return rc;
 }
 
-/* Ranks of a node look at each other's slots. The rank that is looked at has no step for this, so
- * all ranks of the node count as peers. */
+/* Adds the other ranks of the node to the census if neighbours look at each other's slots: a rank
+ * has no step that says who looks at its slots, so all of them count as peers. */
 static int count_neighbours(struct ncoll_group *g, const struct algorithm *algorithm,
                             const struct shape *shape, struct census *census)
 {
@@ -132,7 +134,8 @@ static int count_neighbours(struct ncoll_group *g, const struct algorithm *algor
     return rc;
 }
 
-/* If a rank puts to another at distance d, one at distance -d puts to it. */
+/* Adds to the census the distance -d for each distance d: if each rank puts to the one at distance
+ * d, it gets puts from the one at distance -d. */
 static int count_opposite(struct ncoll_group *g, struct census *census)
 {
     struct meeting *met = ncoll__allocate(g->ctx, ((size_t)census->count + 1) * sizeof *met);
@@ -146,15 +149,16 @@ static int count_opposite(struct ncoll_group *g, struct census *census)
     return rc;
 }
 
-/* Ranks that are listed have peers anywhere. */
+/* True if peers lie at the same distances from all ranks, counted from the root. This does not hold
+ * for a call with a list of ranks: their peers may be anywhere. */
 static bool rotates(const struct plan *plan)
 {
     return plan->algorithm->properties & ROTATES && plan->key.rank_at == NULL;
 }
 
-/* Finds the peers. They do not depend on counts, so the smallest counts will do. If peers lie at
- * the same distances from each rank (counted from the root), the census takes all ranks, so that
- * the connections serve any root; or the root alone, if no rank has others than the root. */
+/* Finds the peers. They do not depend on counts, so the smallest counts will do. If peers rotate
+ * with the root, the census takes the peers of all ranks, so that the connections serve any root.
+ * It takes those of the root alone if no rank has peers at other distances (ROOT_HAS_ALL). */
 static int take_census(struct ncoll_group *g, const struct plan *plan, struct census *census)
 {
     const struct algorithm *algorithm = plan->algorithm;
@@ -179,7 +183,8 @@ static int take_census(struct ncoll_group *g, const struct plan *plan, struct ce
     return rc == NCOLL_OK ? count_opposite(g, census) : rc;
 }
 
-/* Returns a number that the messages of a run to one rank do not exceed. */
+/* Returns an upper bound for the messages of one run to one rank; UINT_MAX: the call is not done in
+ * parts, and no bound is known. */
 static unsigned slots_of_run(const struct ncoll_group *g, const struct plan *plan)
 {
     struct call_args args = {.collective = plan->key.collective};
@@ -206,14 +211,14 @@ static int list_peers(struct ncoll_group *g, struct plan *plan, const struct cen
         most = met->messages > most ? met->messages : most;
     }
     most = most < slots ? most : slots;
-    /* A peer may be this many messages ahead, and gives credits as well. A little more room costs
-     * little, and saves connecting the same peers again. */
+    /* A peer may be EPOCHS runs ahead. In each run it sends its messages and a credit. Room for at
+     * least two messages costs little, and saves connecting the same peers again. */
     plan->depth = EPOCHS * (most > 2 ? most : 2) + EPOCHS;
     return NCOLL_OK;
 }
 
-/* Counts the senders of the plan, in the order of their first messages, and lists them if there is
- * a list. known: all false. */
+/* Returns the number of the plan's senders, and lists them in the order of their first messages,
+ * unless `list` is NULL. known: [size of the group], all false at first. */
 static unsigned find_senders(const struct plan *plan, bool *known, unsigned *list)
 {
     unsigned n = 0;
@@ -260,15 +265,16 @@ int ncoll__find_peers(struct ncoll_group *g, struct plan *plan)
     return rc;
 }
 
-/* ------------------------------------------------------------------ what is connected --------- */
+/* ------------------------------------------------------------------ connected peers ----------- */
 
 static bool is_power_of_two(unsigned number)
 {
     return (number & (number - 1)) == 0;
 }
 
-/* Returns the messages for which there is room of the peer at this distance. *from is the first of
- * the group's distances to look at; it moves on. */
+/* Returns how many messages from the peer at this distance there is room for; 0: it is not
+ * connected. *from: the index in g->wired_distances to search from, which is then set to that of
+ * this distance. */
 static unsigned room_at(const struct ncoll_group *g, unsigned distance, unsigned *from)
 {
     bool base = is_power_of_two(distance) || is_power_of_two((unsigned)g->size - distance);
@@ -320,7 +326,8 @@ bool ncoll__peers_wired(const struct ncoll_group *g, const struct plan *plan)
     return true;
 }
 
-/* Adds the distances of the plan to those of the group. */
+/* Adds the distances of the plan, with room for plan->depth messages, to the connected ones of the
+ * group. */
 static int note_distances(struct ncoll_group *g, const struct plan *plan)
 {
     unsigned n_old = g->n_wired_distances, n = 0;
@@ -349,8 +356,9 @@ static int note_distances(struct ncoll_group *g, const struct plan *plan)
     return NCOLL_OK;
 }
 
-/* Lists of ranks may change from call to call. Only the latest of them are remembered, the same ones
- * on all ranks; peers of others are connected once more, which does no harm. */
+/* Each call may have another list of ranks. The group remembers that peers are connected for the
+ * latest LISTED_MOST lists only, the same ones on all ranks. The peers for other lists are
+ * connected once more, which does no harm. */
 #define LISTED_MOST 64u
 
 static void forget_listed(struct ncoll_group *g)

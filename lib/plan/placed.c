@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lib/plan/placed.h"
 
-/* The facts against which the placing of one message is checked. */
+/* The facts by which it is checked that one message may be placed in OUT. */
 struct inquiry {
     struct block_starts places;
-    ptrdiff_t shift; /* elements from the start of IN to its place in OUT, if in place */
+    ptrdiff_t shift; /* in place: the element of OUT at which IN begins; may be negative */
     struct placed *placed;
     unsigned copy;  /* step that copies the message */
     unsigned block; /* block of OUT that the step copies the message to */
@@ -15,8 +15,9 @@ static size_t start(const struct block_starts *places, struct ref ref)
     return ncoll__block_start(places, ref) + ref.offset;
 }
 
-/* True if elements of IN or OUT overlap the place of the message: from the place of a step's operand
- * to that when it is done the last time. Elements of IN do so only in place. */
+/* True if an operand in IN or OUT overlaps the place of the message in OUT. `ref` is the operand of
+ * the first execution of a repeated step, `last` that of the last one, and all memory between them
+ * counts. Without repetition both are the same. IN overlaps OUT only in place. */
 static bool touches(const struct inquiry *q, struct ref ref, struct ref last, size_t count)
 {
     size_t first = start(&q->places, ref), end = start(&q->places, last);
@@ -30,7 +31,8 @@ static bool touches(const struct inquiry *q, struct ref ref, struct ref last, si
     return first + shift < q->placed->at + q->placed->count && q->placed->at < end + shift + count;
 }
 
-/* Checks L1 and L3, and notes if L4 does not hold. */
+/* Checks rules L1 and L3 (placed.h) for an operand that a step reads, and sets placed->apart if L4
+ * does not hold. */
 static bool may_read(struct inquiry *q, unsigned at, enum step_kind kind, struct ref ref,
                      struct ref last, size_t count)
 {
@@ -47,8 +49,8 @@ static bool may_read(struct inquiry *q, unsigned at, enum step_kind kind, struct
     }
 }
 
-/* Checks L1 and L3 for one operand of an uneven step, whose blocks differ in length. The blocks of
- * OUT do not overlap each other, so only their numbers are compared. */
+/* Checks L1, L2 and L3 for one operand of an uneven step, whose blocks differ in length. The blocks
+ * of OUT do not overlap each other, so only their numbers are compared. */
 static bool may_have(struct inquiry *q, unsigned at, const struct step *s, struct ref ref,
                      struct stride by, bool writes)
 {
@@ -75,7 +77,7 @@ static bool may_stay(struct inquiry *q, unsigned at, const struct step *s)
                may_have(q, at, s, s->dst, s->dst_by, true);
     if (s->kind == STEP_WAIT)
         return s->slot != q->placed->slot ||
-               (s->count == q->placed->count && !s->shared_wait); /* L5 */
+               (s->count == q->placed->count && !s->shared_wait); /* rule L5 in placed.h */
     if (s->kind == STEP_LOOK)
         return true;
     struct step last = ncoll__step_of(s, s->more);
@@ -83,7 +85,8 @@ static bool may_stay(struct inquiry *q, unsigned at, const struct step *s)
         return false;
     if (s->kind == STEP_PUT)
         return true;
-    bool writes = s->dst.buffer == BUF_OUT && touches(q, s->dst, last.dst, s->count); /* L2 */
+    /* rule L2 in placed.h: no other step may write there */
+    bool writes = s->dst.buffer == BUF_OUT && touches(q, s->dst, last.dst, s->count);
     return may_read(q, at, s->kind, s->b, last.b, s->count) && (!writes || at == q->copy);
 }
 

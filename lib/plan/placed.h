@@ -2,18 +2,19 @@
 /*
  * Placed messages are put straight into the receiver's OUT, not into its window.
  *
- * A receiver advertises these places to the sender when the call starts. The message may arrive at
- * any time from then until its wait ends. So it may be placed in a stretch of OUT only if that
- * makes no difference to the schedule:
+ * A receiver advertises the places in OUT to the sender when the call starts. The message may
+ * arrive at any time from then until its wait ends. So it may be placed in a stretch of OUT only if
+ * that makes no difference to the schedule:
  *
- *   L1  all of it is copied there by one step, and is read by that step and by puts only;
+ *   L1  one step copies the whole message there, and only this step and puts read the message;
  *   L2  no other step writes there;
- *   L3  no step reads there, as OUT, before that copy does;
- *   L4  in place: no step reads IN there, at any time;
+ *   L3  no step reads that stretch of OUT before this copy;
+ *   L4  in place: no step ever reads the part of IN that lies there;
  *   L5  no neighbour reads the message.
  *
- * Then the copy is left out, and puts that pass the message on send it from OUT. The rule is pure:
- * the compiler follows it, and test/verify proves it for every schedule.
+ * Then the copy is left out, and puts that pass the message on send it from OUT. The rules depend
+ * on nothing but the schedule: the compiler applies them, and test/verify proves them for every
+ * schedule.
  */
 #ifndef NCOLL_LIB_PLACED_H
 #define NCOLL_LIB_PLACED_H
@@ -22,25 +23,26 @@
 
 /* A message that may be placed in OUT. */
 struct placed {
-    unsigned slot, peer; /* of the wait for the message */
-    size_t at, count;    /* its place: elements, from the start of OUT */
-    bool apart;          /* only if IN and OUT do not overlap: L4 does not hold */
+    unsigned slot, peer; /* slot of the message, and its sender */
+    size_t at, count;    /* place in OUT: first element, number of elements */
+    bool apart;          /* L4 does not hold: placed only if IN and OUT do not overlap */
 };
 
-/* The elements before each block of a buffer: at[q] before block q. With counts, blocks lie side by
- * side, and only each STARTS_EVERYth start is there. at NULL: there are none. */
+/* The starts of the blocks of a buffer, in elements. Without counts, at[q] is the start of block q.
+ * With counts, blocks lie side by side, and at[i] is the start of block i * STARTS_EVERY. at NULL:
+ * no starts are stored. */
 struct starts {
     const size_t *at, *counts;
 };
 #define STARTS_EVERY 16u
 
-/* Returns the number of starts that are there of n blocks with counts. */
+/* Returns the number of starts that are stored for n blocks with counts. */
 static inline unsigned starts_in(unsigned n)
 {
     return (n + STARTS_EVERY - 1) / STARTS_EVERY;
 }
 
-/* Returns the elements before block q. */
+/* Returns the start of block q, in elements. */
 static inline size_t ncoll__start_of(const struct starts *starts, size_t q)
 {
     size_t i = q - q % STARTS_EVERY, start;
@@ -52,14 +54,14 @@ static inline size_t ncoll__start_of(const struct starts *starts, size_t q)
     return start;
 }
 
-/* The starts of the blocks of IN and OUT. If there are none, there is a block every in_each or
- * out_each elements; those are 0 for a vector. */
+/* The starts of the blocks of IN and OUT. If none are stored, a block begins every in_each or
+ * out_each elements; these are 0 for a vector. */
 struct block_starts {
     struct starts in, out;
     size_t in_each, out_each;
 };
 
-/* Returns the start of a block of IN or OUT. */
+/* Returns the start of the block of IN or OUT in which `ref` lies, in elements. */
 static inline size_t ncoll__block_start(const struct block_starts *places, struct ref ref)
 {
     const struct starts *starts = ref.buffer == BUF_IN ? &places->in : &places->out;
@@ -82,7 +84,8 @@ static inline ptrdiff_t ncoll__in_place_shift(const struct shape *g, struct bloc
     return 0;
 }
 
-/* True if an uneven step that goes on from block `first` by so many blocks has the block. */
+/* True if `block` is one of the blocks of an uneven step: first, first + by, first + 2 by, ..,
+ * first + more by. */
 static inline bool ncoll__uneven_has(unsigned first, ptrdiff_t by, unsigned more, unsigned block)
 {
     ptrdiff_t apart = (ptrdiff_t)block - (ptrdiff_t)first;

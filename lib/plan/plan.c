@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Plans are made and wired here. compile.c and program.c turn a schedule into programs, peers.c
- * finds the peers, and table.c keeps the plans.
+ * Makes plans, frees them, and prepares them to run when their peers are connected. compile.c and
+ * program.c turn a schedule into programs, peers.c finds the peers, and table.c keeps the plans.
  */
 #include "lib/plan/plan.h"
 
@@ -117,7 +117,7 @@ static struct signature signature_of(const struct ncoll_group *g, const struct p
     return ncoll__signature(&fields);
 }
 
-/* The bytes of a plan and of all that it points to. */
+/* Returns the bytes of a plan and of all that it points to. */
 static size_t bytes_of(const struct ncoll_group *g, const struct plan *plan)
 {
     const struct call_args *key = &plan->key;
@@ -200,7 +200,8 @@ struct window_extent ncoll__plan_extent(const struct plan *plan)
     return e;
 }
 
-/* Makes the window ready for what comes, and lets the senders put there. */
+/* Extends the window for the messages that the plan receives, and lets the plan's senders put
+ * there. */
 static int admit_senders(struct ncoll_group *g, const struct plan *plan)
 {
     struct transport *t = g->ctx->transport;

@@ -6,8 +6,8 @@
  *
  * Vectors and blocks that are too long for the window are cut into segments of S elements each. The
  * schedule runs once for each segment (elements i S .. (i+1) S - 1 of every block). Each run is an
- * epoch of its own, and several run at the same time. If a schedule takes more slots than there are,
- * each segment is done in parts, which are runs as well.
+ * epoch of its own, and several run at the same time. If a schedule takes more slots than there
+ * are, each segment is done in parts, which are runs as well.
  */
 #ifndef NCOLL_LIB_PLAN_H
 #define NCOLL_LIB_PLAN_H
@@ -33,12 +33,12 @@ enum routes {
     MAY_PLACED = 1u << ROUTE_PLACED,
     MAY_PEER_READ = 1u << ROUTE_PEER_READ, /* a PUT whose data is in scratch, or is copied there */
     MAY_SINGLE_COPY = 1u << ROUTE_SINGLE_COPY,
-    MAY_PEER_READ_IN = 1u << 5, /* a PUT whose data is read in IN itself */
+    MAY_PEER_READ_IN = 1u << 5, /* a PUT whose data the receiver may read in IN itself */
     FROM_COPY = 1u << 6,        /* a PUT from a copy in scratch, or the COPY that makes it */
     /* `a` is part of a long message, whose place depends on its route */
     FROM_MESSAGE = 1u << 7,
-    FROM_MESSAGE_B = 1u << 8, /* the same holds for `b` */
-    /* a PUT of such a message; the device can send it only from the window */
+    FROM_MESSAGE_B = 1u << 8, /* `b` is part of such a message */
+    /* a PUT that passes on a part of a long message; the device can send it only from the window */
     FROM_WINDOW = 1u << 9,
     IF_APART = 1u << 10, /* a WAIT: placed only if IN and OUT do not overlap */
     /* a run: the device can send from the buffer itself, so that no copy is needed */
@@ -46,24 +46,25 @@ enum routes {
     NEEDS_COPY = 1u << 12, /* a run: some put needs the copy in scratch */
 };
 
-/* The operand of a repeated step that goes on by blocks with counts. */
+/* The operand of a repeated step that moves on by whole blocks with counts; EVEN: there is none. */
 enum uneven { EVEN, UNEVEN_DST, UNEVEN_A, UNEVEN_B };
 
-/* Plans consist mostly of these. */
+/* A compiled step. It is small, since plans consist mostly of instructions. */
 struct instruction {
     enum step_kind kind : 8;
     unsigned neighbour : 7; /* index in the plan's neighbours; for LOOK */
     bool shared_wait : 1;   /* a WAIT whose message neighbours look at */
     unsigned routes : 16;   /* enum routes; a WAIT with 0: SLOT or BULK only */
     uint16_t slot;
-    uint16_t message_a, message_b; /* slots, for FROM_MESSAGE and FROM_MESSAGE_B */
+    uint16_t message_a, message_b; /* slots of the messages of FROM_MESSAGE and FROM_MESSAGE_B */
     unsigned peer;                 /* rank of the group; for PUT, WAIT and LOOK */
     struct operand dst, a, b;
     size_t count; /* elements */
     size_t len_bytes;
     union {
         struct { /* a message */
-            /* a PUT: its source before the copy; a WAIT: the place of the message in OUT */
+            /* a PUT: its source in the schedule, of which `a` may be a copy; a WAIT: the place of
+             * the message in OUT */
             struct operand user;
             size_t bulk_offset;  /* for PUT and WAIT, when len_bytes > SLOT_PAYLOAD */
             uint64_t amount;     /* amount in the signature, for PUT and WAIT */
@@ -73,7 +74,8 @@ struct instruction {
             unsigned repeated : 16; /* enum step_kind */
             unsigned uneven : 16;   /* enum uneven; if it is not EVEN, `count` is the first block */
             unsigned more;
-            ptrdiff_t dst_by, a_by, b_by; /* bytes; blocks, for the operand in blocks */
+            /* strides in bytes, or in blocks for an operand that moves on by blocks */
+            ptrdiff_t dst_by, a_by, b_by;
         };
     };
 };
@@ -82,15 +84,16 @@ _Static_assert(SLOTS_MAX <= UINT16_MAX && BASES_NEAR < 1 << 8, "they fit");
 
 struct program {
     uint64_t first_segment; /* first segment that this program is for */
-    size_t longest_staged;  /* bytes of the longest staged PUT */
+    size_t longest_staged;  /* bytes of the longest PUT that sets stages_for_far */
     bool in_is_overwritten; /* in place, OUT overwrites data that is put from IN */
-    bool stages_for_far;    /* some staged PUT goes to another node */
-    bool stages_always;     /* some staged PUT cannot be a single copy */
+    /* some PUT is staged since the transport cannot send to its receiver from any memory */
+    bool stages_for_far;
+    bool stages_always; /* some staged PUT cannot be a single copy */
     /* in place, OUT overwrites data of a single copy from IN before it is acknowledged */
     bool single_copy_is_overwritten;
     struct instruction *instructions;
     unsigned count, capacity;
-    struct placed *placed; /* sorted by sender */
+    struct placed *placed; /* messages that may be placed in OUT, sorted by sender */
     unsigned n_placed;
 };
 
@@ -102,8 +105,8 @@ struct neighbour {
 
 struct plan {
     struct call_args key; /* arguments without buffers; the plan keeps the arrays: see arrays.c */
-    /* displacements of the blocks of IN and of OUT, in elements; kept like the arrays of the key.
-     * None if all blocks have the same count and lie one after the other. */
+    /* starts of the blocks of IN and of OUT, in elements; kept like the arrays of the key. None if
+     * all blocks have the same count and lie one after the other. */
     struct starts in, out;
     size_t longest; /* see ncoll__plan() */
     const struct algorithm *algorithm;
@@ -113,15 +116,16 @@ struct plan {
     size_t element;    /* bytes of an element */
     size_t segment;    /* S: elements of each block in one segment, >= 1 */
     uint64_t segments; /* number of segments, >= 1 */
-    unsigned parts;    /* of each segment, >= 1; all segments do a part before the next one */
-    uint64_t runs;     /* segments x parts */
-    unsigned lanes;    /* segments that run at the same time */
-    unsigned from;     /* enum choice_from: source of the choice */
-    const char *why;   /* reason of the choice in words */
-    struct program *programs; /* those of part 0, of part 1, .. */
+    /* number of parts of each segment, >= 1; all segments do a part before any does the next one */
+    unsigned parts;
+    uint64_t runs;            /* segments x parts */
+    unsigned lanes;           /* segments that run at the same time */
+    unsigned from;            /* enum choice_from: source of the choice */
+    const char *why;          /* reason of the choice in words */
+    struct program *programs; /* programs of part 0, then those of part 1, .. */
     unsigned n_programs;
     unsigned *peers;     /* ranks of the group to connect */
-    unsigned *distances; /* distance to the right of each peer */
+    unsigned *distances; /* (rank of each peer - this rank) modulo the group's size */
     unsigned n_peers;
     unsigned *senders; /* ranks of the group that put to this one */
     unsigned n_senders;
@@ -131,19 +135,24 @@ struct plan {
     bool synchronises;
     bool shares;     /* ranks look at slots of their neighbours */
     unsigned routes; /* enum routes of all puts together */
-    /* the permission of all receivers of single copies to read this rank's memory, once known */
+    /* the permission of all ranks that get single copies from this rank to read its memory, once
+     * known */
     enum single_copy single_copy;
     /* segments, from the first one, whose messages are placed alike; 0: none are placed */
     uint64_t advertised;
-    /* bytes of IN and OUT, to the end of the last block; 0: there is none */
+    /* bytes of IN and OUT, up to the end of the last block; 0: no buffer, or empty */
     size_t in_bytes, out_bytes;
-    size_t longer_bytes; /* the longer of these two */
-    unsigned era;        /* the era in which it was made: see lib/base/known_calls.h */
-    bool wired;          /* its peers are connected */
-    bool kept;      /* the group has it in its table; otherwise it is freed with its last user */
-    unsigned users; /* number of known calls that have it, and of calls that have not ended */
-    uint64_t looked_up; /* number of the latest look-up that found it */
-    size_t bytes;       /* bytes of the plan and all that it points to */
+    size_t longer_bytes; /* the larger of in_bytes and out_bytes */
+    /* the era in which the plan was made: see lib/base/known_calls.h */
+    unsigned era;
+    bool wired; /* the plan's peers are connected */
+    /* the plan is in the group's table; if not, it is freed with its last user */
+    bool kept;
+    /* number of known calls, and of calls that have not ended, that use the plan */
+    unsigned users;
+    /* number of the latest look-up that found the plan */
+    uint64_t looked_up;
+    size_t bytes; /* bytes of the plan and all that it points to */
 };
 
 struct choice;
@@ -172,25 +181,27 @@ bool ncoll__plan_is_for(const struct ncoll_group *g, const struct plan *plan,
 bool ncoll__same_arrays(const struct ncoll_group *g, const struct plan *plan,
                         const struct call_args *args);
 
-/* arrays.c: returns a copy of n numbers, which may be that of earlier callers; NULL: no memory. It
- * stays until as many callers have left it. */
+/* arrays.c: returns a kept copy of n numbers, which all callers with equal numbers share; NULL: no
+ * memory. The copy is freed when each of these callers has left it (ncoll__array_leave()). */
 const size_t *ncoll__array_keep(struct ncoll_context *ctx, const size_t *numbers, unsigned n);
-/* Keep an array that is made in place. begin returns room for n numbers, or NULL; end returns the
- * array that is kept of them. */
+/* Keep an array without copying it. ncoll__array_begin() returns room for n numbers, or NULL. The
+ * caller writes the numbers there. ncoll__array_end() then returns the kept array, which is another
+ * one if equal numbers were kept before. */
 size_t *ncoll__array_begin(struct ncoll_context *ctx, unsigned n);
 const size_t *ncoll__array_end(struct ncoll_context *ctx, size_t *numbers);
-/* Leaves what is kept, or NULL. */
+/* Ends the caller's use of a kept array. NULL is allowed. */
 void ncoll__array_leave(struct ncoll_context *ctx, const size_t *numbers);
-/* Replaces the arrays of the arguments, of n numbers each, by what is kept of them. Returns false if
- * there is no memory; also then they have to be left. */
+/* Replaces the arrays of the arguments, of n numbers each, by kept copies. Returns false if there
+ * is no memory. The arguments then also have to be given to ncoll__arrays_leave(). */
 bool ncoll__arrays_keep(struct ncoll_context *ctx, struct call_args *args, unsigned n);
 void ncoll__arrays_leave(struct ncoll_context *ctx, const struct call_args *args);
 
-/* table.c: returns the plan of a call that the group has kept; NULL: none. */
+/* table.c: returns the plan for a call from the group's table; NULL: there is none. */
 struct plan *ncoll__plan_find(struct ncoll_group *g, const struct call_args *args, size_t longest);
-/* Keeps a new plan if there is a place for it. Forgets others if they take too many bytes. */
+/* Puts a new plan into the group's table if there is a place for it. Removes plans without users if
+ * all plans together take too many bytes. */
 void ncoll__plan_keep(struct ncoll_group *g, const struct call_args *args, struct plan *plan);
-/* Takes one user from the plan. */
+/* Subtracts 1 from plan->users. Frees a plan that has no users and is not in the table. */
 void ncoll__plan_leave(struct ncoll_group *g, struct plan *plan);
 /* Initialises g->known, in which a new group remembers its calls: see lib/base/known_calls.h. */
 void ncoll__known_calls_init(struct ncoll_group *g);
@@ -198,22 +209,21 @@ void ncoll__known_calls_init(struct ncoll_group *g);
  * users. */
 void ncoll__known_calls_forget(struct ncoll_group *g);
 
-/* Returns how much of the window the plan uses: what comes in, and the scratch from which long
- * messages are sent. */
+/* Returns how much of the window the plan uses: slots and bulk memory for what arrives, and the
+ * scratch from which long messages are sent. */
 struct window_extent ncoll__plan_extent(const struct plan *plan);
 /* Looks up the endpoints of the plan's puts, once its peers are connected, and makes the window
- * ready for it. */
+ * ready for the plan. Returns NCOLL_OK or an error. */
 int ncoll__plan_wire(struct ncoll_group *g, struct plan *plan);
 
-/* True if this rank may read the memory of that rank of the group: another rank of the same
- * node. */
+/* True if `rank` is another rank of the same node whose memory this rank may read. */
 bool ncoll__reads_peer(const struct ncoll_group *g, unsigned rank);
-/* True if this rank and that rank of the group may read each other's long messages. */
+/* True if long messages between this rank and `rank` may be peer reads. */
 bool ncoll__may_peer_read(const struct ncoll_group *g, unsigned rank);
-/* Makes room to note the places of messages in slots up to this one. Returns false if there is no
+/* Makes room in g->messages for messages in slots up to `slot`. Returns false if there is no
  * memory. */
 bool ncoll__messages_reach(struct ncoll_group *g, unsigned slot);
-/* Allocates the memory in which peer reads are noted. Returns NCOLL_OK or NCOLL_ERR_MEMORY. */
+/* Allocates g->readers, where peer reads are noted. Returns NCOLL_OK or NCOLL_ERR_MEMORY. */
 int ncoll__routes_prepare(struct ncoll_group *g);
 
 #endif

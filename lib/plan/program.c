@@ -72,8 +72,8 @@ static ptrdiff_t bytes_between(struct operand from, struct operand to)
     return (ptrdiff_t)to.offset - (ptrdiff_t)from.offset;
 }
 
-/* Steps are repeated only if blocks lie at even distances, so the second time shows all the
- * others. */
+/* Compiles a repeated step. Such steps are made only if blocks lie at even distances, so the
+ * distance from the first time to the second is that of all further times. */
 static void compile_repeated(const struct compiler *c, const struct step *s, struct instruction *i)
 {
     struct step next = ncoll__step_of(s, 1);
@@ -87,7 +87,7 @@ static void compile_repeated(const struct compiler *c, const struct step *s, str
     i->b_by = bytes_between(i->b, ncoll__compiler_operand(c, next.b));
 }
 
-/* Steps on blocks with counts; the executor finds the blocks. */
+/* Compiles a step that is repeated on blocks with counts. The executor finds the blocks. */
 static void compile_uneven(const struct compiler *c, const struct step *s, struct instruction *i)
 {
     ptrdiff_t element = (ptrdiff_t)c->plan->element;
@@ -157,7 +157,7 @@ static void find_placed(struct compiler *c, const struct step *steps, unsigned c
     size_t least =
         bytes > SLOT_PAYLOAD ? (bytes + element - 1) / element : SLOT_PAYLOAD / element + 1;
 
-    if (c->plan->parts > 1) /* an advertisement would have to say for which part it is */
+    if (c->plan->parts > 1) /* an advertisement does not say which part it is for */
         return;
     struct placed *found =
         ncoll__allocate(ctx, (c->layout.footprint.slots + 1) * sizeof *p->placed);
@@ -205,7 +205,7 @@ int ncoll__compile_program(struct compiler *c)
         ctx, (NEIGHBOURS_MAX * c->layout.footprint.slots + 1) * sizeof *c->arrived_at_neighbour);
     c->routes_of = ncoll__allocate(ctx, (c->layout.footprint.slots + 1) * sizeof *c->routes_of);
     c->placed_of = ncoll__allocate(ctx, (c->layout.footprint.slots + 1) * sizeof(struct placed *));
-    /* each put adds at most two ends of stretches */
+    /* the data of the puts is copied in at most as many pieces as it has ends: two for each put */
     unsigned puts = count_puts(steps, count);
     st->wholes = ncoll__allocate(ctx, (puts + 1) * sizeof *st->wholes);
     st->copied = ncoll__allocate(ctx, (2 * (size_t)puts + 1) * sizeof *st->copied);

@@ -4,12 +4,13 @@
 #include "lib/base/group.h"
 #include "lib/plan/compiler.h"
 
-/* Longer messages are no faster. */
+/* Messages longer than this are no faster. */
 #define MESSAGE_BYTES ((size_t)128 << 10)
 /* If the data in flight to the ranks of a core is more than cached_bytes (transport.h), it falls
- * out of the caches, and segments are made shorter. But messages shorter than this cost more than
- * they gain. If more than two ranks share a core, messages of twice that length gain more, since
- * each segment makes the ranks take turns, as long as there are enough of them. */
+ * out of the caches, and segments are made shorter. But messages shorter than MESSAGE_MIN_BYTES
+ * cost more than they gain. If more than FEW_RANKS_PER_CORE ranks share a core, this limit is
+ * doubled, since each segment makes the ranks take turns; but only if the call still has
+ * SEGMENTS_ENOUGH segments. */
 #define MESSAGE_MIN_BYTES  ((size_t)16 << 10)
 #define SEGMENTS_ENOUGH    16u
 #define FEW_RANKS_PER_CORE 2
@@ -23,9 +24,10 @@ struct layout ncoll__layout(const struct algorithm *algorithm, const struct shap
     return layout;
 }
 
-/* Returns the scratch that the call needs in total. It includes copies of puts, unless the
- * transport sends from any memory. It also includes packed data if counts differ, since blocks that
- * are cut get packed; the footprint of even blocks does not include that. */
+/* Returns the elements of scratch that the call needs in total. They include copies of the data
+ * that is put, unless the transport sends from any memory. With PACKS_UNEVEN they also include
+ * room to pack that data: blocks that are cut get packed, and the footprint of even blocks has no
+ * room for that. */
 static size_t scratch_of(const struct ncoll_group *g, const struct algorithm *algorithm,
                          const struct footprint *f)
 {
@@ -45,10 +47,11 @@ static bool fits(const struct ncoll_group *g, const struct layout *layout, size_
 }
 
 /*
- * Returns the bytes that the ranks of a core have in flight in one segment: those that they receive.
- * If ranks read at each other, one copy serves all receivers. In a bcast all receive the same. In a
- * gather or an allgather it is what they send, if they share cores: then they take turns less often.
- * Ranks with cores of their own gain nothing by longer segments there.
+ * Returns the bytes of one segment that are in flight for the ranks of a core: those that the ranks
+ * receive. If ranks read each other's memory, one copy serves all receivers. In a bcast all ranks
+ * receive the same data, which counts once. In a gather or an allgather of ranks that share cores,
+ * the bytes that the ranks send count instead, if they are fewer: with longer segments the ranks
+ * take turns less often. Ranks with cores of their own gain nothing by longer segments there.
  */
 static double in_flight(const struct ncoll_group *g, const struct shape *shape,
                         const struct layout *layout, size_t element)
@@ -63,7 +66,8 @@ static double in_flight(const struct ncoll_group *g, const struct shape *shape,
     return ranks * (gathers && ranks > 1 && sent > 0 && sent < received ? sent : received);
 }
 
-/* True if shorter segments would gain nothing. whole_bytes: of the messages if nothing is cut. */
+/* True if shorter segments would gain nothing. whole_bytes: length of the longest block of the
+ * call, uncut. */
 static bool is_short_enough(const struct ncoll_group *g, const struct shape *shape,
                             const struct layout *layout, size_t element, size_t whole_bytes)
 {
@@ -90,8 +94,8 @@ size_t ncoll__plan_segment(const struct ncoll_group *g, const struct algorithm *
     struct shape one = *shape;
     size_t segment = longest > 0 ? longest : 1;
 
-    /* All blocks count as long as the longest, so that all ranks compute the same number of
-     * segments. */
+    /* All blocks are taken to be as long as the longest, so that all ranks compute the same number
+     * of segments. */
     one.counts = one.sends = NULL;
     for (;; segment = (segment + 1) / 2) {
         one.count = shape->sends != NULL ? segment : least(segment, longest);

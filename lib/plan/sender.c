@@ -39,8 +39,8 @@ static const struct algorithm *schedule_of(struct ncoll_group *g, const struct s
     return known && algorithm_exists(f->algorithm, shape) ? f->algorithm : NULL;
 }
 
-/* Returns the rank that puts to this slot of a rank of the group, according to the schedule of the
- * other call; -1: none. */
+/* Returns the world rank that puts to this slot of `rank`, by the schedule of the call with this
+ * signature; -1: it is not known. */
 static int sender_of(struct ncoll_group *g, struct signature signature, unsigned rank,
                      unsigned slot)
 {

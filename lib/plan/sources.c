@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The memory that long puts of the user's data are sent from. A transport may only be able to send
- * from memory that it knows. Then such puts are sent from a copy in scratch, or from the user's
- * buffers in calls whose buffers the transport knows; a program is compiled for both. Data that
- * goes to several ranks of the node is also copied, once, and they read the copy: see peer_read.c.
+ * The memory from which long puts of the user's data are sent. Some transports can send only from
+ * memory that they know. Then such puts are sent from a copy in scratch or, in calls whose buffers
+ * the transport knows, from these buffers; a program is compiled for both. Data that goes to
+ * several ranks of the node is also copied once, and these ranks read the copy: see
+ * lib/deliver/peer_read.c.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +63,7 @@ int ncoll__routes_prepare(struct ncoll_group *g)
     return NCOLL_OK;
 }
 
-/* Returns the stretch of the user's memory that contains the elements. */
+/* Returns the stretch of the user's memory that has `count` elements from `ref` on. */
 static struct stretch stretch_of(const struct compiler *c, struct ref ref, size_t count)
 {
     size_t first = ncoll__compiler_operand(c, ref).offset / c->plan->element;
@@ -83,7 +84,8 @@ static bool is_users(const struct step *s)
     return s->a.buffer == BUF_IN || s->a.buffer == BUF_OUT;
 }
 
-/* True if the receiver may read the data of a put in any memory of this rank that it can map. */
+/* True if the receiver may read the data of a put in this rank's memory, provided that it can map
+ * that memory. */
 static bool may_peer_read(const struct compiler *c, const struct step *s)
 {
     size_t bytes = s->count * c->plan->element;
@@ -92,8 +94,8 @@ static bool may_peer_read(const struct compiler *c, const struct step *s)
            bytes >= c->g->ctx->settings.show_bytes && ncoll__may_peer_read(c->g, s->peer);
 }
 
-/* True if the receiver may copy the data of a put out of the user's memory. It is the user's data,
- * or a message that may have been placed there. */
+/* True if the receiver may copy the data of a put out of the user's memory: the data is in IN or
+ * OUT, or in a message that may have been placed in OUT. */
 static bool may_single_copy(const struct compiler *c, const struct step *s)
 {
     size_t bytes = s->count * c->plan->element, least = c->g->ctx->settings.single_copy_bytes;
@@ -151,9 +153,9 @@ static bool same_source(const struct step *s, const struct step *t)
            s->count == t->count;
 }
 
-/* Finds puts that send the same data to several ranks of this node. One copy is enough, and all of
- * them read it. The layout has no room for copies if the transport sends from any memory; so copies
- * are made only as long as the window's scratch has room. */
+/* Finds puts that send the same data to several ranks of this node, which then all read one copy of
+ * it. If the transport sends from any memory, the layout has no room for copies. So copies are made
+ * only as long as the window's scratch has room. */
 static void find_shared(struct compiler *c, const struct step *steps, unsigned count)
 {
     bool *shared = c->staging.shared;
@@ -180,7 +182,8 @@ static int by_place(const void *left, const void *right)
     return a->first < b->first ? -1 : a->first > b->first;
 }
 
-/* Widens the stretch of what a repeated step writes to all that lies between. */
+/* Widens `out`, which a repeated step writes the first time, to all memory up to what it writes the
+ * last time. */
 static void widen(const struct compiler *c, const struct step *s, struct stretch *out)
 {
     struct step last = ncoll__step_of(s, s->more);
@@ -237,7 +240,8 @@ static void note_user_source(struct compiler *c, const struct step *steps, unsig
 {
     size_t bytes = steps[put].count * c->plan->element;
 
-    if (ncoll__sends_any(c->g, steps[put].peer)) /* a copy for several ranks */
+    /* then the put is staged only so that several ranks read one copy */
+    if (ncoll__sends_any(c->g, steps[put].peer))
         return;
     c->out->stages_for_far = true;
     if (bytes > c->out->longest_staged)
@@ -246,7 +250,8 @@ static void note_user_source(struct compiler *c, const struct step *steps, unsig
         c->out->in_is_overwritten = is_overwritten(c, steps, count, put);
 }
 
-/* Joins overlapping stretches, and gives each stretch a place in scratch. */
+/* Joins overlapping stretches of the data to be copied, and gives each stretch a place in
+ * scratch. */
 void ncoll__plan_staging(struct compiler *c, const struct step *steps, unsigned count)
 {
     struct staging *st = &c->staging;
@@ -296,8 +301,9 @@ static size_t copied_to(const struct staging *st, const struct stretch *s, size_
     return first;
 }
 
-/* Adds copies of the data that have not been made yet, so that data of several puts is copied once.
- * Transports that send from registered memory only need the data of long puts in the window. */
+/* Adds copies of those parts of the data that no earlier put has copied, so that data of several
+ * puts is copied once. The copies are in the window, since some transports can send long messages
+ * only from registered memory. */
 struct ref ncoll__stage_put(struct compiler *c, const struct step *step)
 {
     struct staging *st = &c->staging;

@@ -4,8 +4,8 @@
 #include "lib/base/signature.h"
 #include "lib/plan/plan.h"
 
-/* Hashes a call: by what is in arrays, not by where they are, so that the same calls find the same
- * plans wherever the user's memory lies. */
+/* Returns a hash of a call. Arrays are hashed by their contents, not by their addresses, so that
+ * the same calls find the same plans wherever the user's memory lies. */
 static unsigned hash(const struct ncoll_group *g, const struct call_args *args)
 {
     uint64_t h = args->count * COLLECTIVES + args->collective;
@@ -32,8 +32,8 @@ static void forget(struct ncoll_group *g, struct plan **place)
         ncoll__plan_free(g, plan);
 }
 
-/* Returns the one of two places whose plan is forgotten first: the plan has no users, and was looked
- * up less recently. Either place may be NULL. */
+/* Returns the one of two places whose plan is to be forgotten first: a plan without users; of two
+ * such plans the one that was looked up less recently. Either place may be NULL. */
 static struct plan **older(struct plan **a, struct plan **b)
 {
     if (b == NULL || *b == NULL || (*b)->users > 0)
@@ -64,8 +64,8 @@ struct plan *ncoll__plan_find(struct ncoll_group *g, const struct call_args *arg
     return NULL;
 }
 
-/* Returns a place for the plan of a call: a free one, or the one whose plan is forgotten first.
- * NULL: all plans there have users. */
+/* Returns a place for the plan of a call: a free one, or one whose plan may be forgotten. NULL: the
+ * plans in all possible places have users. */
 static struct plan **find_place(struct ncoll_group *g, const struct call_args *args)
 {
     unsigned first = hash(g, args);
@@ -80,8 +80,8 @@ static struct plan **find_place(struct ncoll_group *g, const struct call_args *a
     return oldest;
 }
 
-/* Forgets plans without users until the others are within the bound. The new plan stays in any
- * case. */
+/* Forgets plans without users until all plans of the table take at most plans_bytes_most bytes. The
+ * new plan stays in any case. */
 static void make_room(struct ncoll_group *g, const struct plan *new)
 {
     struct known_calls *known = &g->known;
@@ -112,7 +112,7 @@ void ncoll__plan_keep(struct ncoll_group *g, const struct call_args *args, struc
     make_room(g, plan);
 }
 
-/* ------------------------------------------------------------------ an era -------------------- */
+/* ------------------------------------------------------------------ eras ---------------------- */
 
 void ncoll__known_calls_init(struct ncoll_group *g)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Advances the calls of a group. They start their runs in the order in which they were made;
+ * Advances the calls of a group. Calls start their runs in the order in which they were made;
  * several runs are active at once, and calls may end in any order. A call that must connect its
  * peers first blocks the calls after it.
  */
@@ -17,9 +17,9 @@
 
 /* ------------------------------------------------------------------ starting ------------------ */
 
-/* Gives a call a plan of this era, or ends it if there is none. `refused`: some rank has just
- * refused the connections of the plan that it has. Returns NCOLL_TIMEOUT in both cases, or an
- * error. */
+/* Replaces the plan of a call by one of the present era, or ends the call if no algorithm can run
+ * it. refused: some rank has just had no room for the connections of the old plan. Returns
+ * NCOLL_TIMEOUT in both cases, or an error that is a failure of the job. */
 static int plan_anew(struct ncoll_group *g, struct call *c, bool refused)
 {
     const struct plan *old = c->plan;
@@ -49,8 +49,8 @@ static int plan_anew(struct ncoll_group *g, struct call *c, bool refused)
     return NCOLL_TIMEOUT;
 }
 
-/* Handles the case that some rank has no room for the connections of the call's algorithm, which
- * all ranks know. They use other algorithms from this call on. */
+/* Handles the case that some rank has no room for the connections of the call's algorithm. All
+ * ranks know this, and do not use the algorithm with this radix from this call on. */
 static int do_without(struct ncoll_group *g, struct call *c)
 {
     const struct plan *plan = c->plan;
@@ -67,8 +67,8 @@ static int do_without(struct ncoll_group *g, struct call *c)
     return plan_anew(g, c, true);
 }
 
-/* Connects the peers of a call. Returns NCOLL_OK; NCOLL_TIMEOUT: not yet, or the call has ended or
- * has got another plan; or an error. */
+/* Connects the peers of a call. Returns NCOLL_OK: they are connected; NCOLL_TIMEOUT: they are not
+ * yet, or the call has ended or has got another plan; or an error. */
 static int wire(struct ncoll_group *g, struct call *c)
 {
     struct plan *plan = c->plan;
@@ -96,8 +96,8 @@ static int wire(struct ncoll_group *g, struct call *c)
     return ncoll__peers_now_wired(g, plan);
 }
 
-/* Calls the call's prepare() until it is done. An error that is the same on all ranks ends only
- * this call. */
+/* Calls c->prepare(), which start_runs() repeats until it is done. NCOLL_ERR_UNSUPPORTED, which all
+ * ranks get alike, ends only this call. */
 static int prepare(struct ncoll_group *g, struct call *c)
 {
     int rc = c->prepare(g, c);
@@ -109,8 +109,9 @@ static int prepare(struct ncoll_group *g, struct call *c)
     return rc;
 }
 
-/* True if the next run of a call may start. A part that follows another one on the same segment starts
- * when that has ended; and so has, as the other segments come in between, each run before it. */
+/* True if the next run of a call may start. If the algorithm's PARTS_FOLLOW, a part starts only
+ * when the part before it has ended on the same segment. That is the run plan->segments epochs
+ * earlier, and all runs before that one must have ended, too. */
 static bool may_start(const struct ncoll_group *g, const struct call *c)
 {
     const struct plan *plan = c->plan;
@@ -168,8 +169,9 @@ int ncoll__calls_broke(struct ncoll_group *g, int rc)
     return failed;
 }
 
-/* True if a run has been advanced as far as a message that has not come since. Before the first step
- * waits_for is that of an earlier run; later on every NCOLL_TIMEOUT sets it. */
+/* True if a run still waits for a message that has not arrived since the run was last advanced.
+ * Before the first step waits_for is not valid: an earlier run has set it. After it, each
+ * NCOLL_TIMEOUT has set it for this run. */
 static inline bool still_waits(const struct ncoll_group *g, const struct run *run)
 {
     return run->next > 0 && run->waits_for != NO_SLOT && !g->unusual &&
@@ -209,7 +211,8 @@ static bool something_came(struct ncoll_group *g)
     return false;
 }
 
-/* If a peer has left in order, a message that it has not sent by now will never come. */
+/* Reports a peer that has left in order if a run waits for it: a message that such a peer has not
+ * sent by now will never come. */
 static void look_for_leavers(struct ncoll_group *g)
 {
     for (uint64_t e = g->credits.finished + 1; e < g->next_epoch; e++) {
@@ -256,8 +259,8 @@ int ncoll__advance(struct ncoll_group *g)
     return rc >= 0 ? NCOLL_OK : ncoll__calls_broke(g, rc);
 }
 
-/* A peer may have to finish a call of another group before it reaches the call that this rank waits
- * for. Groups that have no calls left are removed from the list. */
+/* Advances the calls of all other groups: a peer may have to finish one of them before it reaches
+ * the call that this rank waits for. Removes groups without calls from the list of busy groups. */
 void ncoll__advance_others(struct ncoll_group *g)
 {
     struct ncoll_group **link = &g->ctx->busy;

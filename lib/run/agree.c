@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The agreement before an alltoall with counts is planned. No rank knows all counts, but all ranks
- * must cut their blocks into the same number of segments. So an allreduce of the longest block
- * comes first.
+ * The agreement that precedes the planning of an alltoall with counts. No rank knows all counts,
+ * but all ranks must cut their blocks into the same number of segments. So an allreduce of the
+ * longest block comes first.
  *
  * The agreement also checks that sender and receiver of every block have the same count. If one of
  * them has count 0, no message would show the difference. So each rank adds a hash of every block
@@ -20,7 +20,8 @@
 #include "lib/choose/planned.h"
 #include "lib/base/failure.h"
 
-/* The data of the agreement; its size is that of the type that describes it. */
+/* The data that the agreement combines. It travels as one element of VERDICT_TYPE, which has the
+ * same size. */
 struct verdict {
     uint64_t longest;
     /* hashes of blocks sent minus hashes of blocks expected; 0 if ranks agree */
@@ -31,10 +32,10 @@ _Static_assert(sizeof(struct verdict) == 2 * sizeof(double), "it goes for a comp
 
 struct agreement {
     struct call call;
-    struct call_args args; /* arguments of the waiting call, with arrays that the context keeps */
+    struct call_args args; /* arguments of the call that waits; the context keeps their arrays */
     struct verdict mine, agreed;
-    struct call exchange; /* exchange of counts, which finds the ranks that differ */
-    uint64_t *sent;       /* [size] counts that others send to this rank; NULL: not exchanged */
+    struct call exchange; /* exchange of counts, by which the ranks that differ are found */
+    uint64_t *sent; /* [size] counts of the blocks sent to this rank; NULL: not exchanged yet */
 };
 
 static void combine(void *out, const void *left, const void *right, size_t count, ncoll_type type,
@@ -60,7 +61,7 @@ static uint64_t mix(uint64_t h)
     return h ^ h >> 31;
 }
 
-/* Returns the hash of a block, 0 for an empty one: most blocks may be empty. */
+/* Returns the hash of a block; 0 if it is empty, as most blocks may be. */
 static uint64_t hash(uint64_t from, uint64_t to, uint64_t count)
 {
     return count == 0 ? 0 : mix(mix(mix(count) ^ from) ^ to);
@@ -109,8 +110,8 @@ static int exchange_counts(struct ncoll_group *g, struct call *c)
     return rc == NCOLL_OK ? NCOLL_TIMEOUT : rc;
 }
 
-/* Compares the exchanged counts. A rank whose own counts are right waits until another rank reports
- * the difference. */
+/* Compares the exchanged counts. A rank that sees no difference waits until another rank reports
+ * one. */
 static int find_who_differs(struct ncoll_group *g, struct call *c)
 {
     const struct agreement *a = c->arg;
@@ -127,7 +128,7 @@ static int find_who_differs(struct ncoll_group *g, struct call *c)
 
 /* ------------------------------------------------------------------ the agreement ------------- */
 
-/* Frees the agreement: when the call has been planned, or when it ends before that. */
+/* Frees the agreement. Called when the call has been planned, or when it ends before that. */
 static void forget(struct ncoll_group *g, struct call *c)
 {
     struct agreement *a = c->arg;

@@ -3,14 +3,15 @@
  * Begins the user's calls. A call begins from a known call (lib/base/known_calls.h): that of a
  * persistent request, or one that lib/api/collectives.c has looked up.
  *
- * A call of one run starts this run at once if the group has no other unfinished calls, and is
- * queued only if the run does not end: if each rank has a core of its own, an exchange takes about
- * 50 ns. Nobody can look at the queue meanwhile.
+ * A call of one run starts this run at once if the group has no other unfinished calls. It is
+ * queued only if the run does not end then: if each rank has a core of its own, an exchange takes
+ * about 50 ns, to which queueing would add. No other code can look at the queue meanwhile.
  *
  * Strict entry and exit put a barrier in front of the call, behind it, or both. The group starts no
  * other call in between. So data moves only after all ranks have entered the call, and a rank that
- * leaves knows that the call is done on all ranks. If a barrier comes last, the user waits for this
- * barrier: it takes the place of the user's call, which becomes a call of the library's own.
+ * leaves knows that the call is done on all ranks. If there is a barrier behind the call, the user
+ * waits for this barrier: it takes the place of the user's call, which becomes a call of the
+ * library's own.
  */
 #include "lib/base/failure.h"
 #include "lib/choose/planned.h"
@@ -38,8 +39,8 @@ static void clear(struct call *c, const struct call_args *args)
     c->called = 0;
 }
 
-/* Sets a call up from a known call. It gets its plan, or the calls are queued that must come before
- * it is planned. */
+/* Sets up a call from a known call. The call gets its plan; if it cannot be planned yet, the calls
+ * that have to precede it are queued. Returns NCOLL_OK or an error. */
 static inline __attribute__((always_inline)) int make_ready(struct ncoll_group *g, struct call *c,
                                                             const struct known_call *k)
 {
@@ -69,7 +70,7 @@ static inline __attribute__((always_inline)) int make_ready(struct ncoll_group *
 struct strict {
     struct call entry; /* the barrier at the entry */
     struct call data;  /* the user's call, if a barrier follows it */
-    unsigned users;    /* number of its barriers that have not ended */
+    unsigned users;    /* number of barriers of this strict call that have not ended */
 };
 
 static void leave(struct ncoll_group *g, struct strict *s)
@@ -83,7 +84,7 @@ static void entry_ended(struct ncoll_group *g, struct call *c)
     leave(g, c->arg);
 }
 
-/* The user gets the status of the collective, not that of the barrier. */
+/* Gives the user the status of the collective if it has failed, else that of the barrier. */
 static void exit_ended(struct ncoll_group *g, struct call *c)
 {
     struct strict *s = c->arg;
@@ -92,7 +93,7 @@ static void exit_ended(struct ncoll_group *g, struct call *c)
     leave(g, s);
 }
 
-/* Plans a barrier with its purpose: entry or exit. */
+/* Plans a barrier of a strict call. purpose: NCOLL_STRICT_ENTRY or NCOLL_STRICT_EXIT. */
 static int plan_barrier(struct ncoll_group *g, unsigned purpose, struct call *c)
 {
     const struct call_args args = {.collective = COLL_BARRIER, .sync = purpose};
@@ -126,7 +127,7 @@ static int begin_strict(struct ncoll_group *g, struct call *c, const struct know
     if (rc == NCOLL_OK && exit)
         rc = plan_barrier(g, NCOLL_STRICT_EXIT, c);
     struct call *data = exit ? &s->data : c;
-    data->hooked = c->hooked; /* its algorithm is that of the user's call */
+    data->hooked = c->hooked; /* hooks are told the algorithm of this call, not a barrier's */
     if (rc == NCOLL_OK)
         rc = make_ready(g, data, &loose);
     if (rc != NCOLL_OK) {
@@ -162,7 +163,8 @@ static void result_is_there(struct ncoll_group *g, struct call *c)
         ncoll__stale_result(g->stale, c);
 }
 
-/* Runs the only call of the group. Returns NCOLL_OK: it has ended; NCOLL_TIMEOUT; or an error. */
+/* Runs the only call of the group. Returns NCOLL_OK: it has ended; NCOLL_TIMEOUT: it has not; or an
+ * error. */
 static inline int run_only(struct ncoll_group *g, struct call *c, bool may_spin)
 {
     if (__builtin_expect(g->ctx->waiting.blocks, 0))
@@ -174,8 +176,8 @@ static inline int run_only(struct ncoll_group *g, struct call *c, bool may_spin)
     return rc;
 }
 
-/* Queues a call whose run has started and has not ended, for the reason rc. Returns NCOLL_TIMEOUT,
- * or the error that has ended it. */
+/* Queues a call whose run has started, but has returned rc: NCOLL_TIMEOUT or an error. Returns
+ * NCOLL_TIMEOUT, or the error that has ended the call. */
 static int queue_running(struct ncoll_group *g, struct call *c, int rc)
 {
     ncoll__call_queue(g, c);
@@ -193,7 +195,7 @@ static inline int end_at_once(struct ncoll_group *g, struct call *c)
     return NCOLL_OK;
 }
 
-/* A call begins whose plan does not say how many bytes it moves. */
+/* Tells the probe that a call begins whose plan does not say how many bytes it moves. */
 static void probe_begin(struct ncoll_group *g, struct call *c, const struct known_call *k)
 {
     size_t bytes = ncoll__longer_bytes(g, &k->args);
@@ -202,7 +204,8 @@ static void probe_begin(struct ncoll_group *g, struct call *c, const struct know
     (void)c, (void)bytes;
 }
 
-/* Notes the clock of a call with slack 0, whose result is filled in when it ends. */
+/* Begins a call with slack 0 on an object of lib/stale, which is an ordinary allreduce. Notes its
+ * clock. The user's ncoll_stale_result is filled in when the call ends. */
 static int begin_synchronous(struct ncoll_group *g, struct call *c, const struct known_call *k)
 {
     struct call_args args = k->args;
@@ -232,7 +235,8 @@ static int prepare_stale(struct ncoll_group *g, struct call *c)
     return NCOLL_OK;
 }
 
-/* Calls on mailboxes run one after the other, but beside calls with slack 0, which follow them. */
+/* Begins a call on an object of lib/stale. Calls on mailboxes run one after the other. Calls with
+ * slack 0 that follow one of them may run beside it. */
 static int begin_stale(struct ncoll_group *g, struct call *c, const struct known_call *k,
                        bool may_spin)
 {
@@ -268,7 +272,7 @@ static int begin_stale(struct ncoll_group *g, struct call *c, const struct known
     return end_at_once(g, c);
 }
 
-/* Begins a call that consists of several, which are queued together. */
+/* Begins a call that consists of several calls, which queue() queues together. */
 static int begin_steps(struct ncoll_group *g, struct call *c, const struct known_call *k,
                        int (*queue)(struct ncoll_group *g, struct call *c,
                                     const struct known_call *k))
@@ -280,7 +284,8 @@ static int begin_steps(struct ncoll_group *g, struct call *c, const struct known
     return rc;
 }
 
-/* Hooks are told that the call begins; and here that it has ended, if it has not been queued. */
+/* Begins a call, and tells the hooks that it begins. If it ends here, without having been queued,
+ * tells them that as well. */
 static __attribute__((cold, noinline)) int begin_hooked(struct ncoll_group *g, struct call *c,
                                                         struct known_call *k, bool may_spin)
 {

@@ -6,24 +6,29 @@
 #include "lib/base/group.h"
 #include "lib/plan/plan.h"
 
-/* begin.c: begins a call of the user's. It ends at once, or is queued and has to be driven. It waits
- * for a short time if may_spin is set. Returns NCOLL_OK or an error. */
+/* begin.c: begins a call of the user's. The call ends at once, or is queued, and the caller has to
+ * drive it. If may_spin is set, the function waits for messages for a short time. Returns NCOLL_OK
+ * or an error. */
 int ncoll__begin(struct ncoll_group *g, struct call *c, struct known_call *k, bool may_spin);
-/* Does the same for a blocking call that is plain, while nothing is pending (ctx->pending). Returns
- * NCOLL_OK: it has ended; NCOLL_TIMEOUT: it is queued; or the error that it ended with. */
+/* Begins the blocking call of a known call that is plain (known_call.plain), while ctx->pending is
+ * 0. Returns NCOLL_OK: the call has ended; NCOLL_TIMEOUT: it is queued; or the error that ended
+ * it. */
 int ncoll__begin_again(struct ncoll_group *g, struct known_call *k, bool may_spin);
 
-/* known.c: returns the recent call with these arguments; NULL: none. */
+/* known.c: returns the recent call with these arguments; NULL if there is none. */
 struct known_call *ncoll__known_find(struct ncoll_group *g, const struct call_args *args);
-/* Plans a call that has been checked, and remembers it. Returns NCOLL_OK or an error. */
+/* Plans a call whose arguments have been checked, and adds it to the recent calls. Returns NCOLL_OK
+ * or an error. */
 int ncoll__known_add(struct ncoll_group *g, const struct call_args *args, struct known_call **out);
-/* Notes that this blocking call comes after the latest one. */
+/* Notes that this blocking call follows the latest one. The next look-up after that one tries it
+ * first. */
 void ncoll__known_follows(struct ncoll_group *g, struct known_call *k);
 /* Notes that a blocking call has ended with NCOLL_OK. */
 void ncoll__known_ended(struct ncoll_group *g, struct known_call *k);
 /* Copies a known call that has a plan, for a persistent request. */
 void ncoll__known_keep(struct known_call *k, const struct known_call *from);
-/* Gives the known call of a persistent request a plan of this era. Returns NCOLL_OK or an error. */
+/* Replaces the plan of a persistent request's known call by one of the present era. Returns
+ * NCOLL_OK or an error. */
 int ncoll__known_renew(struct ncoll_group *g, struct known_call *k);
 
 /* True if the plan may be used as it is: it is of this era, and its peers are connected. */
@@ -38,31 +43,31 @@ static inline unsigned ncoll__looks(const struct ncoll_context *ctx)
     return ctx->transport->must_progress ? 0 : ctx->waiting.looks;
 }
 
-/* Gives a barrier buffers that are not NULL. */
+/* Replaces buffers that are NULL, as in a barrier, by the address of a dummy byte. */
 void ncoll__call_set_nothing(struct call *c);
 
 /* staging.c: true if a call with these arguments works on a copy of the user's data. */
 bool ncoll__needs_copy(const struct ncoll_group *g, const struct call_args *args);
-/* These take the memory of copies before the call is queued (returns NCOLL_OK or an error); fill it
- * when the call begins; and give it back when the call has ended. */
+/* Allocate the memory of the copies before the call is queued (returns NCOLL_OK or an error), fill
+ * it when the call begins, and free it when the call has ended. */
 int ncoll__stage(struct ncoll_group *g, struct call *c);
 void ncoll__stage_in(struct ncoll_group *g, struct call *c);
 void ncoll__unstage(struct ncoll_group *g, struct call *c, int status);
 
-/* queue.c: ends a call that is not in the queue. */
+/* queue.c: ends a call that is not in the queue, with this status. */
 void ncoll__call_over(struct ncoll_group *g, struct call *c, int status);
-/* End a call, or all unfinished calls of a group. */
+/* End a queued call, or all unfinished calls of a group, with this status. */
 void ncoll__call_end(struct ncoll_group *g, struct call *c, int status);
 void ncoll__calls_end(struct ncoll_group *g, int status);
 
 /* neighbours.c: begins a run in which ranks look at their neighbours' slots. */
 void ncoll__neighbours_begin(struct ncoll_group *g, struct run *run);
-/* Returns a neighbour that has not finished a run in which it looks at this rank's slots; the own
- * rank if all have finished. */
+/* Returns a neighbour that has not finished a run in which it looks at this rank's slots; this rank
+ * if all neighbours have finished such runs. */
 unsigned ncoll__neighbours_ask(struct ncoll_group *g);
 
-/* Notes that a run waits for a rank, but not for a message: for room, or for a credit. Returns
- * NCOLL_TIMEOUT. */
+/* Notes that a run waits for a rank, but for none of its messages: for room to send to it, or for
+ * its credit. Returns NCOLL_TIMEOUT. */
 static inline int ncoll__run_waits_for(struct ncoll_group *g, struct run *run, unsigned rank)
 {
     run->waits_for = NO_SLOT;
@@ -71,25 +76,26 @@ static inline int ncoll__run_waits_for(struct ncoll_group *g, struct run *run, u
     return NCOLL_TIMEOUT;
 }
 
-/* Notes that a run waits for this rank's device. No other rank is the cause, even if one has
- * left. */
+/* Notes that a run waits for this rank's device. The rank that it waits for is then this one, so
+ * that the wait is not put down to another rank that has left. */
 static inline int ncoll__run_waits_for_device(struct ncoll_group *g, struct run *run)
 {
     return ncoll__run_waits_for(g, run, (unsigned)g->rank);
 }
 
-/* credits.c: asks the device whether it has sent all data that finished runs have put. */
+/* credits.c: asks the device. Returns true if it has sent all data that finished runs have put. */
 bool ncoll__drain(struct ncoll_group *g);
-/* True if the transport has drained. */
+/* True if the device has sent all data that finished runs have put. */
 static inline bool ncoll__all_drained(struct ncoll_group *g)
 {
     return !g->undrained || ncoll__drain(g);
 }
-/* Gives rank q the credit that is due before the run, if one is due. NCOLL_TIMEOUT: it must wait
- * until the credit can carry the number that q needs. */
+/* Gives rank q the credit that is due before the run, if one is due. Returns NCOLL_OK;
+ * NCOLL_TIMEOUT: the run has to wait, for the device, or for neighbours to finish earlier runs; or
+ * an error. */
 int ncoll__credit_at_start(struct ncoll_group *g, struct run *run, unsigned q);
 /* Gives the credits that are due before the run to ranks whose scratch this rank has read in an
- * earlier run of the same set. They need them before they write to that scratch again. */
+ * earlier run of the same set. Those ranks write to that scratch again only with these credits. */
 int ncoll__credits_to_read(struct ncoll_group *g, struct run *run);
 /* Gives the credits that are due after the run. If there is no room to send some of them, they are
  * due again at the start of a later run. */
@@ -100,7 +106,7 @@ void ncoll__request_drop(struct ncoll_request *r);
 /* request.c: returns the memory of a new request, zeroed except for its group; NULL: there is none,
  * and the error is recorded. */
 struct ncoll_request *ncoll__request_take(struct ncoll_group *g);
-/* Gives back the memory of a request that has ended or was never started. */
+/* Keeps the memory of a request that has ended, or was never started, for a later request. */
 void ncoll__request_give(struct ncoll_request *r);
 
 /* advance.c: advances the group's calls, without waiting, as far as possible. Returns NCOLL_OK, or
@@ -119,26 +125,30 @@ static inline bool ncoll__is_alone(const struct ncoll_group *g)
     return true;
 }
 /* Ends all calls of the group because of the error rc, which breaks the job unless it was broken
- * before. Returns the failure. */
+ * before. Returns the status of the failure. */
 int ncoll__calls_broke(struct ncoll_group *g, int rc);
 
-/* wait.c: waits for the call for a short time if nothing else needs attention. */
+/* wait.c: waits for a call that has just begun, for a short time, if nothing else needs
+ * attention. */
 void ncoll__call_spin(struct ncoll_group *g, struct call *c);
 /* Drives the group's calls until this one has ended, for at most timeout_ns. Returns its status, or
  * NCOLL_TIMEOUT. */
 int ncoll__call_drive(struct ncoll_group *g, struct call *c, int64_t timeout_ns);
 
-/* Requests of one context, of which a rank waits for all or for any. Entries that are NULL or not
+/* Requests of one context, of which a rank waits for all, or for any. Entries that are NULL or not
  * started do not count. */
 struct several {
     ncoll_request *const *requests;
     size_t n;
     bool all;
-    size_t at; /* 0; all: becomes the index of the first one that has failed, n if none has */
+    /* 0 at first. With `all`, in the end: the index of the first request that has failed; n if none
+     * has. */
+    size_t at;
 };
-/* Drives the calls of the context until all of the requests have ended, or one has failed and all
- * before it have ended; or until any has ended. If none is unfinished it returns at once. It takes
- * at most timeout_ns. Returns NCOLL_OK or NCOLL_TIMEOUT, and ends no request. */
+/* Drives the calls of the context until any of the requests has ended; with `all`, until all have
+ * ended, or one has failed and all before it have ended. If none is unfinished, it returns at once.
+ * It takes at most timeout_ns. Returns NCOLL_OK or NCOLL_TIMEOUT. The requests that have ended are
+ * left to the caller (lib/api/several.c). */
 int ncoll__several_drive(struct several *s, int64_t timeout_ns);
 
 /* Returns a number that changes whenever a call of the group advances. */
@@ -158,14 +168,16 @@ bool ncoll__group_ending(const struct ncoll_group *g);
 
 /* Starts the next run of a call, in the next epoch. The peers of its plan have to be connected. */
 void ncoll__run_start(struct ncoll_group *g, struct call *c);
-/* Advances a run as far as possible; it looks up to `looks` more times for messages that have
- * not arrived. Returns NCOLL_OK: the run has ended; NCOLL_TIMEOUT: it waits (waits_for); or an
+/* Advances a run as far as possible, with up to `looks` further looks for messages that have not
+ * arrived. Returns NCOLL_OK: the run has ended; NCOLL_TIMEOUT: it waits (run->waits_for); or an
  * error. */
 int ncoll__run_advance(struct ncoll_group *g, struct run *run, unsigned looks);
-/* Starts and advances the only run of a call, on a group without other calls. Its first messages
- * leave before other work, which can be done while they are in flight. */
+/* Starts the only run of a call, on a group without other calls, and advances it as
+ * ncoll__run_advance() does. The first messages of the run leave before the rest of its
+ * preparation, which is done while they are in flight. */
 int ncoll__run_at_once(struct ncoll_group *g, struct call *c, unsigned looks);
-/* Does the same for a call on mailboxes. */
+/* Starts the only run of a call on mailboxes (lib/stale), and advances it as ncoll__run_advance()
+ * does. */
 int ncoll__run_stale_at_once(struct ncoll_group *g, struct call *c, unsigned looks);
 
 /* True if the message that a run waits for has arrived. */
@@ -179,10 +191,11 @@ static inline bool ncoll__run_has_come(const struct ncoll_group *g, const struct
 
 /* agree.c, trial.c */
 
-/* Queue the calls that must come before a call; the call itself is to be queued afterwards. */
+/* Queue the calls that have to precede a call: the agreement on its counts, or a trial. The caller
+ * then queues the call itself. Return NCOLL_OK or an error. */
 int ncoll__agree_first(struct ncoll_group *g, struct call *c);
 int ncoll__trial_first(struct ncoll_group *g, struct call *c);
-/* True if the trial must still find the radix of such calls. */
+/* True if the trial has yet to find the radix of calls like this one. */
 bool ncoll__trial_wanted(const struct ncoll_group *g, const struct call_args *args);
 
 /* wait.c, queue.c */
@@ -196,10 +209,11 @@ int ncoll__first_barrier(struct ncoll_group *g, int64_t timeout_ns);
 /* Queue a call at the end, or in front of another call that has not started. */
 void ncoll__call_queue(struct ncoll_group *g, struct call *c);
 void ncoll__call_queue_before(struct ncoll_group *g, struct call *c, struct call *before);
-/* Plans a call of the library's own and queues it, in front of another call that has not started;
- * NULL: at the end. Returns NCOLL_OK or an error. */
+/* Plans a call of the library's own and queues it in front of `before`, a call that has not
+ * started; before NULL: at the end. Returns NCOLL_OK or an error. */
 int ncoll__call_queue_own(struct ncoll_group *g, struct call *c, struct call *before);
-/* Frees all unfinished calls, without a status. */
+/* Called before a group is freed: ends its unfinished calls, whose status nobody gets, and releases
+ * its requests. */
 void ncoll__calls_free(struct ncoll_group *g);
 
 #endif

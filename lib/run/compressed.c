@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Compressed allreduce and bcast. Each consists of collectives on bytes, its steps, which are queued
- * together; the user waits for the last one. Each step starts when the one before it has ended, and
- * does its local work first (compressed_work.c).
+ * Compressed allreduce and bcast. Each consists of collectives on bytes, its steps, which are
+ * queued together; the user waits for the last one. Each step starts when the one before it has
+ * ended, and does its local work first (compressed_work.c).
  *
  *     allreduce, chunks     encode | alltoall | sum, encode | allgather | decode
  *     allreduce             encode | allgather | decode, sum
  *     bcast                 encode | bcast | decode
  *
- * If the codec does not say that lengths are fixed, a step of its own that moves one word a block
- * comes before each of these, so that only the bytes in use travel. If the codec does not say that it
- * decodes whatever it has encoded, a vote follows: one word, by which all ranks learn that a rank
- * could not decode. The barriers of strict calls are steps, too.
+ * If the codec does not say that lengths are fixed, a further step comes before each of these
+ * collectives. It moves one word per block, its length, so that then only the bytes in use travel.
+ * If the codec does not say that it decodes whatever it has encoded, a vote follows: one word, by
+ * which all ranks learn that a rank could not decode. The barriers of strict calls are steps, too.
  *
- * A codec that fails does not end the steps: the head of a block then holds the failure in place of a
- * length, the call goes on, and all ranks end it with the same error.
+ * A codec that fails does not end the steps. The head of a block then holds the failure in place of
+ * a length, the call goes on, and all ranks end it with the same error.
  *
- * With chunks a rank sends 2 (P - 1) blocks of 1 / P of an encoded vector, as many bytes as in a ring.
- * All steps have signatures with the collective of the step, the type and count of the user, and the
- * codec in place of an operation; so ranks whose codecs differ find out in the first step.
+ * With chunks a rank sends 2 (P - 1) blocks of 1 / P of an encoded vector, as many bytes as in a
+ * ring. The signature of each step has the collective of the step, the user's type and count, and
+ * the codec in place of an operation. So ranks whose codecs differ find that out in the first step.
  */
 #include "lib/run/compressed.h"
 
@@ -80,8 +80,8 @@ static void step_ended(struct ncoll_group *g, struct call *c)
         s->of->status = c->status;
 }
 
-/* Does the local work before a step. Once a step has ended with NCOLL_ERR_UNSUPPORTED, as on all
- * ranks, those after it end in the same way. */
+/* Does the local work before a step. If an earlier step has ended with NCOLL_ERR_UNSUPPORTED, which
+ * it then has on all ranks, this one ends in the same way. */
 static int prepare(struct ncoll_group *g, struct call *c)
 {
     struct compressed_step *s = c->arg;
@@ -120,7 +120,7 @@ static size_t words_of(int64_t head)
     return head < 0 ? 0 : ((size_t)head + WORD - 1) / WORD;
 }
 
-/* A length above the bound would lead beyond the block. */
+/* Records the error of a block whose length is above its bound, and would lead beyond the block. */
 static int bad_length(struct ncoll_compressor *z, unsigned q, int64_t length, size_t bound)
 {
     return ncoll__fail(z->ctx, NCOLL_ERR_INTERNAL, ncoll__world_rank(z->group, q),
@@ -129,7 +129,7 @@ static int bad_length(struct ncoll_compressor *z, unsigned q, int64_t length, si
                        ncoll__world_rank(z->group, q), (long long)length, bound);
 }
 
-/* Plans the exchange of chunks, once their lengths are known. */
+/* Plans the exchange of chunks when their lengths are known. */
 static int plan_alltoall(struct ncoll_compressor *z, struct call *c)
 {
     struct ncoll_group *g = z->group;
@@ -208,7 +208,7 @@ static void add_barrier(struct ncoll_compressor *z, unsigned purpose, work_fn wo
     add_step(z, (struct call_args){.collective = COLL_BARRIER, .sync = purpose}, work);
 }
 
-/* Adds a step of one word a block, by which ranks learn its length. */
+/* Adds a step that moves one word per block, by which the receiver learns the block's length. */
 static void add_lengths(struct ncoll_compressor *z, enum collective collective, work_fn work)
 {
     int64_t *to = collective == COLL_BCAST ? z->own_heads : z->got_heads;
@@ -290,8 +290,8 @@ static void add_steps(struct ncoll_compressor *z, unsigned sync)
 
 /* ------------------------------------------------------------------ beginning ----------------- */
 
-/* A request that has ended is busy until the user has seen its end: what a rank may call then does
- * not depend on how far others are. */
+/* The compressor of a request that has ended stays busy until the user has seen that end. So it
+ * does not depend on the progress of other ranks which calls this rank may make. */
 bool ncoll__compressor_is_busy(const struct ncoll_compressor *z)
 {
     if (z->last == NULL || z->group == NULL)
@@ -308,7 +308,8 @@ static bool is_planned_later(const struct compressed_step *s)
     return s->work == plan_alltoall || s->work == plan_allgather || s->work == plan_bcast;
 }
 
-/* Plans all steps that can be planned now. If one cannot, nothing is queued. */
+/* Plans all steps whose lengths are known. If one cannot be planned, gives up the plans of the
+ * others, and returns the error. */
 static int plan_steps(struct ncoll_group *g, struct ncoll_compressor *z)
 {
     int rc = NCOLL_OK;
@@ -361,7 +362,7 @@ int ncoll__compressed_begin(struct ncoll_group *g, struct call *c, const struct 
         step->ended = is_last ? finish : step_ended;
         ncoll__call_queue(g, step);
     }
-    c->user_in = k->args.in; /* memory in use: see ncoll_free() */
+    c->user_in = k->args.in; /* so that ncoll_free() refuses this memory */
     c->user_out = k->args.out;
     z->last = c;
     return NCOLL_OK;

@@ -3,11 +3,12 @@
  * The local work of compressed calls: encoding, adding, decoding, and error feedback. x_p is the
  * vector of rank p, e_p its residual, C and D are the codec's encode() and decode():
  *
- *     encode   v = x_p + e_p; sends C(v); e'_p = v - D(C(v))
- *     sum      s = D(C(v_0)) + .. + D(C(v_{P-1})) of the own chunk; sends C(s); e'_p += s - D(C(s)) there
- *     decode   out = D(C(s)), or the sum itself if there are no chunks
+ *   encode   v = x_p + e_p; sends C(v); e'_p = v - D(C(v))
+ *   sum      s = D(C(v_0)) + .. + D(C(v_{P-1})), of the own chunk; sends C(s);
+ *            e'_p += s - D(C(s)) in that chunk
+ *   decode   out = D(C(s)), or the sum itself if there are no chunks
  *
- * e' takes the place of e when the call has ended with NCOLL_OK.
+ * e'_p takes the place of e_p when the call has ended with NCOLL_OK.
  */
 #include <string.h>
 
@@ -31,7 +32,7 @@ static void add_vectors(const struct ncoll_compressor *z, void *out, const void 
 {
     struct op sum;
 
-    if (ncoll__op_builtin(NCOLL_SUM, z->type, &sum)) /* or the call would have been refused */
+    if (ncoll__op_builtin(NCOLL_SUM, z->type, &sum)) /* always: other types have been refused */
         sum.combine(out, left, right, count, z->type, sum.arg);
 }
 
@@ -47,14 +48,14 @@ struct part ncoll__compressed_part(const struct ncoll_compressor *z, unsigned q)
 
 /* ------------------------------------------------------------------ blocks -------------------- */
 
-/* The place of the head of a block: the number of its bytes, or the failure of a codec. It is the
- * block's first word, or is among `heads`. */
+/* Returns the address of the head of block q, which holds the number of its bytes, or the failure
+ * of a codec: heads[q], or the block's first word if heads is NULL. */
 static int64_t *head(uint64_t *block, int64_t *heads, unsigned q)
 {
     return heads != NULL ? &heads[q] : (int64_t *)block;
 }
 
-/* Encodes a part to a block of this rank. */
+/* Encodes a part of a vector into block q of this rank, and sets its head. */
 static void encode(struct ncoll_compressor *z, unsigned q, const void *in, struct part part)
 {
     uint64_t *block = z->own + q * z->block;
@@ -85,7 +86,7 @@ static bool is_length(struct ncoll_compressor *z, int64_t length, struct part pa
     return false;
 }
 
-/* Decodes a block, or adds it to `out`. */
+/* Decodes block q into `out`; with `adds` set, adds what it decodes to `out`. */
 static void decode(struct ncoll_compressor *z, uint64_t *block, int64_t *heads, unsigned q,
                    void *out, struct part part, bool adds)
 {
@@ -99,7 +100,8 @@ static void decode(struct ncoll_compressor *z, uint64_t *block, int64_t *heads, 
         fail(z, codec_failure(CANNOT_DECODE, z->ctx->rank));
 }
 
-/* The heads of `n` blocks of this rank tell the others if a codec has failed. */
+/* If a codec has failed, writes the failure to the heads of this rank's first n blocks, for all
+ * ranks. */
 static void tell_failure(struct ncoll_compressor *z, unsigned n)
 {
     for (unsigned q = 0; z->failed < 0 && q < n; q++)
@@ -108,7 +110,8 @@ static void tell_failure(struct ncoll_compressor *z, unsigned n)
 
 /* ------------------------------------------------------------------ encoding ------------------ */
 
-/* The vector of a bcast is one part, whatever the codec. The root has its result at once. */
+/* Encodes the vector of a bcast, at the root. It is one part, whatever the codec. The root decodes
+ * it into its own OUT at once. */
 static void encode_bcast(struct ncoll_compressor *z, const void *vector)
 {
     const struct part whole = {0, z->count, z->bound};
@@ -155,7 +158,7 @@ void ncoll__compressed_encode(struct ncoll_compressor *z)
 
 /* ------------------------------------------------------------------ adding, decoding ---------- */
 
-/* Adds a part of the vectors of all ranks, in their order. */
+/* Adds up a part of the vectors of all ranks, in the order of ranks. */
 static void add_up(struct ncoll_compressor *z, void *out, struct part part)
 {
     bool adds = z->codec.add != NULL;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A program that sleeps in a loop of its own: on an epoll set, which it can put into its own set.
- * The transport adds what wakes it; in addition there is a timer, since a rank that waits also looks
- * after its peers, and a few events wake nobody.
+ * The descriptor on which a program sleeps in an event loop of its own: an epoll set, which the
+ * program can add to its own set. The transport adds to it what wakes the program. It also has a
+ * timer, since a rank that waits has to look after its peers, and a few events wake nobody.
  *
  * The program may have tested some of its calls before others have advanced and ended them. So
- * arming counts the calls that have ended: if there are more than the last time, the program tests
- * all of them once more before it sleeps.
+ * arming counts the calls that have ended: if there are more than at the last arming, the program
+ * has to test all of its calls once more before it sleeps.
  */
 #include <errno.h>
 #include <string.h>
@@ -18,8 +18,9 @@
 #include "lib/run/waiting.h"
 
 #define NS_PER_S UINT64_C(1000000000)
-/* The timer's intervals are the sleeps of a blocking call: NAP_NS in wait.c, and SLEEP_ANYTHING_NS in
- * transport/shm, which is longer for ranks that share a core, too. */
+/* The intervals of the timer. They are as long as the sleeps of a blocking call: NAP_NS in wait.c,
+ * and SLEEP_ANYTHING_NS in transport/shm. The shorter one is multiplied by the ranks per core, as
+ * it is there. */
 #define TICK_NS      UINT64_C(50000000)
 #define TICK_SOON_NS UINT64_C(1000000)
 
@@ -89,8 +90,9 @@ static void set_tick(struct descriptor *d, uint64_t ns)
         d->tick_ns = ns;
 }
 
-/* A rank that waits for nothing lets the timer expire once more: most calls follow each other within
- * an interval, and need not set it each time. */
+/* Sets the timer to the interval that the rank needs. If the rank waits for nothing, the longer
+ * interval stays until the timer expires once more: most calls follow each other within it, and
+ * need not set the timer each time. */
 static void tick(struct ncoll_context *ctx, bool expired)
 {
     struct descriptor *d = &ctx->descriptor;
@@ -115,7 +117,7 @@ int ncoll__descriptor_arm(struct ncoll_context *ctx)
         return came;
     if (came == NCOLL_TIMEOUT)
         t->ops->check(t, -1);
-    /* the look at everything that arm() asks for */
+    /* arm() asks for a look at everything that the rank waits for */
     int rc = ncoll__progress(ctx);
     if (rc != NCOLL_OK)
         return rc;

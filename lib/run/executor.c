@@ -4,12 +4,12 @@
  * to wait. Its whole state is in struct run, so a time-out is simply a return.
  *
  * It puts to a peer only with that peer's credit, and gives credits to the ranks that put to this
- * one, by the rules of lib/base/credit.h (credits.c gives them). In schedules that synchronise a run
- * never waits for a credit, except after runs of other schedules.
+ * one, by the rules of lib/base/credit.h (credits.c gives them). In schedules that synchronise a
+ * run never waits for a credit, except after runs of other schedules.
  *
- * If neighbours look at the messages that come to this rank, it writes the last run that it has
- * finished to its own credit word, which they can read. Before it gives a credit for such a run it
- * reads their words.
+ * If neighbours look at the messages that come to this rank, it writes the number of its last
+ * finished run to its own credit word, which they can read. Before it gives a credit for such a
+ * run, it reads the credit words of its neighbours.
  */
 #include <string.h>
 
@@ -39,8 +39,8 @@ static void begin_call(struct ncoll_group *g, struct call *c)
         ncoll__advertise(g, c);
 }
 
-/* Finds the program of run `number` of a call, after that of the run before it. Returns the bytes of
- * each block before its segment. */
+/* Sets the program of run `number` of a call. `last`: the program of the run before it, from where
+ * the search begins. Returns the bytes of each block that lie before the segment of the run. */
 static __attribute__((noinline)) size_t further_run(const struct plan *plan, uint64_t number,
                                                     const struct program *last, struct run *run)
 {
@@ -202,11 +202,11 @@ static inline void give_way(struct ncoll_group *g, const struct awaited *awaited
     else if (g->ctx->waiting.untimed-- > 0)
         ncoll__waiting_yield(g, awaited);
     else if (!ncoll__waiting_yield_timed(g, awaited))
-        *looks = 1; /* the next one is the last */
+        *looks = 1; /* the next look is the last one */
 }
 
-/* Waits for a message. If nothing else needs attention, `looks` allows further looks at the
- * flag. */
+/* Waits for a message. *looks: the number of further looks at the flag, before it returns
+ * NCOLL_TIMEOUT. */
 INLINED int execute_wait(struct ncoll_group *g, struct run *run, const struct instruction *i,
                          unsigned *looks)
 {
@@ -232,9 +232,9 @@ INLINED int execute_wait(struct ncoll_group *g, struct run *run, const struct in
     return NCOLL_OK;
 }
 
-/* Copies; buffers of the user may overlap. Three kinds of copies have nothing to do: one to the
- * source of a put that is not sent from there, one of a message that was placed in OUT, and one
- * onto itself in place. */
+/* Executes a COPY. Buffers of the user may overlap. Nothing is copied in three cases: the copy is
+ * for a put that sends the original data instead; the message was placed in OUT already; in place,
+ * the data is there already. */
 INLINED void execute_copy(struct ncoll_group *g, struct run *run, const struct instruction *i)
 {
     bool apart = i->a.base != i->dst.base && (i->a.base > BASE_OUT || i->dst.base > BASE_OUT);
@@ -281,15 +281,15 @@ INLINED int execute_one(struct ncoll_group *g, struct run *run, const struct ins
     return NCOLL_ERR_INTERNAL;
 }
 
-/* True if the run may write to its scratch memory, which an earlier run has used: the device has read
- * all that was put from there. This is so if a synchronising run has finished that is at most LANES
- * runs earlier than this one; otherwise the device is asked. */
+/* True if the run may write to its scratch memory, which an earlier run has used: the device must
+ * have read all that was put from there. It has if a synchronising run at most LANES runs before
+ * this one has finished; otherwise the device is asked. */
 static bool may_begin(struct ncoll_group *g, const struct run *run)
 {
     return !g->undrained || g->credits.synced + LANES >= run->epoch || ncoll__all_drained(g);
 }
 
-/* True if a peer has read scratch of the run's set on this rank, or this rank has read it on a
+/* True if a peer has read this rank's scratch of the run's set, or this rank has read that of a
  * peer. */
 static inline bool is_noted(const struct ncoll_group *g, const struct run *run)
 {
@@ -297,8 +297,8 @@ static inline bool is_noted(const struct ncoll_group *g, const struct run *run)
 }
 
 /*
- * Waits for ranks that still need memory: before the first step of the run its scratch; after the
- * last step the user's memory, which the call then gives back.
+ * Waits for ranks that still need this rank's memory: before the first step the scratch of the run;
+ * after the last step the user's memory, which the call then gives back.
  */
 static int await_holders(struct ncoll_group *g, struct run *run, unsigned looks)
 {
@@ -326,8 +326,8 @@ static bool may_end(struct ncoll_group *g, const struct run *run)
            t->ops->drained(t, true);
 }
 
-/* These functions are compiled twice, so that a trace costs those who have none a branch for each
- * time that a run is advanced. */
+/* Advances a run. It is compiled with and without a trace, so that ranks without a trace pay for it
+ * with one branch each time that a run is advanced. */
 INLINED int advance(struct ncoll_group *g, struct run *run, unsigned looks, bool traced)
 {
     const struct plan *plan = run->call->plan;
@@ -385,7 +385,7 @@ static __attribute__((noinline)) int advance_stale(struct ncoll_group *g, struct
     return rc;
 }
 
-/* With a trace, or in a group with mailboxes. */
+/* Advances a run with a trace, or in a group with mailboxes. */
 static __attribute__((noinline)) int advance_unusual(struct ncoll_group *g, struct run *run,
                                                      unsigned looks)
 {
@@ -411,7 +411,7 @@ INLINED int at_once(struct ncoll_group *g, struct call *c, unsigned looks, bool 
 {
     struct run *run = prepare(g, c);
     const struct program *p = run->program;
-    /* if not, advance() waits first */
+    /* false: advance() waits before the first step */
     bool may = may_begin(g, run) && !is_noted(g, run);
     int rc = NCOLL_OK;
 

@@ -14,19 +14,19 @@ static size_t words_of(const struct heaviest *h)
     return h->count / WORD_BITS + (h->count % WORD_BITS != 0);
 }
 
-/* Returns the bytes of the number of an element. */
+/* Returns the bytes that the index of an element takes in a message. */
 static size_t number_bytes(const struct heaviest *h)
 {
     return h->count <= UINT32_MAX ? sizeof(uint32_t) : sizeof(uint64_t);
 }
 
-/* True if a message has bits, and not numbers. */
+/* True if the set in a message consists of bits, not of indices. */
 static bool has_bits(const struct heaviest *h)
 {
     return words_of(h) * sizeof(uint64_t) <= h->chosen * number_bytes(h);
 }
 
-/* Returns the place of the set in a message. */
+/* Returns the offset of the set in a message. */
 static size_t set_at(const struct heaviest *h)
 {
     return (h->chosen * h->element + 7) / 8 * 8;
@@ -58,7 +58,7 @@ void ncoll__heaviest_give(struct ncoll_context *ctx, struct heaviest *h)
 
 /* ------------------------------------------------------------------ choosing ------------------ */
 
-/* Returns a number that grows with the weight. The two zeroes are equal. */
+/* Returns a number that grows with the weight. It is the same for -0.0 and 0.0. */
 static uint64_t order_of(double weight)
 {
     uint64_t bits, sign = UINT64_C(1) << 63;
@@ -71,7 +71,8 @@ static uint64_t order_of(double weight)
 #define DIGIT_BITS 11u
 #define DIGITS     (1u << DIGIT_BITS)
 
-/* The least number that is chosen, and how many elements of this number are. */
+/* The least order_of() of all chosen elements, and the number of elements with just this value that
+ * are chosen. */
 struct limit {
     uint64_t order;
     size_t equal;
@@ -84,7 +85,8 @@ static size_t elements_in(const struct heaviest *h, size_t w)
     return rest < WORD_BITS ? rest : WORD_BITS;
 }
 
-/* Makes all elements candidates that are not in. */
+/* Makes a candidate of each element that earlier calls have not delivered: sets its bit in
+ * h->set. */
 static void set_candidates(struct heaviest *h, const uint8_t *in)
 {
     for (size_t w = 0; w < words_of(h); w++) {
@@ -95,9 +97,9 @@ static void set_candidates(struct heaviest *h, const uint8_t *in)
     }
 }
 
-/* Counts the candidates by the digit from bit `shift` on. Those that differ from the limit in the
- * digits above that one are candidates no longer. There are no branches on weights, which are as
- * good as random. */
+/* Counts the candidates by one digit of their order_of(), which begins at bit `shift`. Candidates
+ * that differ from the limit in the digits above it (the bits `above`) are removed. The code has no
+ * branches that depend on weights, since these are as good as random. */
 static void count_digits(struct heaviest *h, const double *weights, uint64_t limit, uint64_t above,
                          unsigned shift, size_t number[DIGITS])
 {
@@ -116,8 +118,9 @@ static void count_digits(struct heaviest *h, const double *weights, uint64_t lim
     }
 }
 
-/* Finds the limit digit by digit, the highest first: counts the candidates by their next digit, and
- * goes down from the highest one until there are enough. Soon few candidates are left. */
+/* Finds the limit digit by digit, the highest digit first: counts the candidates by their next
+ * digit, and goes down from the greatest value of this digit until there are enough elements. After
+ * a few digits few candidates are left. */
 static struct limit find_limit(struct heaviest *h, const double *weights, const uint8_t *in)
 {
     struct limit limit = {.equal = h->chosen};
@@ -160,8 +163,8 @@ void ncoll__heaviest_choose(struct heaviest *h, const double *weights, const uin
 
 /* ------------------------------------------------------------------ packing ------------------- */
 
-/* Moves the chosen elements of a vector to a packed copy, or back. It is inlined for elements of the
- * usual lengths. */
+/* Moves the chosen elements of a vector to a packed copy, or back. It is inlined for elements of
+ * the usual lengths. */
 static inline __attribute__((always_inline)) void move(const struct heaviest *h,
                                                        unsigned char *vector, unsigned char *packed,
                                                        bool pack, size_t element)
@@ -207,7 +210,8 @@ void ncoll__heaviest_pack(struct heaviest *h, const void *vector)
 {
     unsigned char *packed = h->in;
 
-    /* the vector is only read; the cast drops const because it is written in the other direction */
+    /* the vector is only read; the cast drops const because move_any() writes to it when it
+     * unpacks */
     move_any(h, (void *)(uintptr_t)vector, packed, true);
     if (!h->lists || h->chosen == 0)
         return;

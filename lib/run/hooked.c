@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Tells hooks of calls. While a context has hooks, ctx->pending is not 0, so that all calls leave the
- * short path and begin in ncoll__begin(). A call that begins there gets a record with what the hooks
- * are told; the record stays with the user's call, also where a barrier takes its place (strict exit)
- * or the last step of a compressed call. The call ends in ncoll__begin() itself or in
- * ncoll__call_end(), in both cases once.
+ * Tells hooks of calls. While a context has hooks, ctx->pending is not 0, so that all calls leave
+ * the short path and begin in ncoll__begin(). A call that begins there gets a record of what the
+ * hooks are told. The record goes with the call that the user waits for, which may be the barrier
+ * of a strict exit or the last step of a compressed call. The hooks are told once that the call has
+ * ended: in ncoll__begin() itself or in ncoll__call_end().
  */
 #include "lib/run/hooked.h"
 
@@ -47,7 +47,7 @@ static size_t sum(const size_t *counts, int n)
     return all;
 }
 
-/* Returns the elements of a buffer of this form. */
+/* Returns the number of elements in a buffer of this form. */
 static size_t elements(const struct ncoll_group *g, const struct call_args *args,
                        enum data_form form, const size_t *counts)
 {
@@ -95,9 +95,10 @@ size_t ncoll__longer_bytes(const struct ncoll_group *g, const struct call_args *
     return given > got ? given : got;
 }
 
-/* ------------------------------------------------------------------ what is told -------------- */
+/* ------------------------------------------------------------------ facts for hooks ----------- */
 
-/* Returns the name of the function that the user called, without its form. */
+/* Returns ncoll_call_info.name: the function that the user called, without ncoll_, _start and
+ * _init. */
 static const char *name_of(const struct ncoll_group *g, const struct call_args *args)
 {
     static const char *const with_counts[COLLECTIVES] = {

@@ -5,8 +5,8 @@
 #include "lib/plan/plan.h"
 #include "lib/run/call.h"
 
-/* True if the call has timed out, and goes on with a threshold that is not that of these arguments.
- */
+/* True if k is the blocking call that has timed out, and its threshold is not that of these
+ * arguments. */
 static bool is_of_another(const struct ncoll_group *g, const struct known_call *k,
                           const struct call_args *args)
 {
@@ -33,16 +33,16 @@ struct known_call *ncoll__known_find(struct ncoll_group *g, const struct call_ar
     return NULL;
 }
 
-/* True for calls that this rank cannot plan before they begin: an alltoall with counts, as no rank
- * knows all of them, or a call whose radix the trial has not chosen yet. */
+/* True for calls that this rank cannot plan before they begin: an alltoall with counts, since no
+ * rank knows all counts, or a call whose radix the trial has not chosen yet. */
 static bool is_planned_later(const struct ncoll_group *g, const struct call_args *args)
 {
     return (args->sends != NULL && g->size > 1) || ncoll__trial_wanted(g, args);
 }
 
-/* Returns the place for a call: that of a call with the same arguments, if the contents of its
- * arrays have changed; or a free place; or, for every RECENT_KEPT-th call, that of another call; or
- * the last place. The call that has timed out keeps its place. */
+/* Returns the place among the recent calls for a new one: that of a call with the same arguments,
+ * if the contents of its arrays have changed; or a free place; or, for every RECENT_KEPT-th call,
+ * that of another call; or the last place. The blocking call that has timed out keeps its place. */
 static struct known_call *find_place(struct known_calls *known, const struct call_args *args,
                                      bool has_plan)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Runs in which ranks look at their neighbours' slots: the functions that the executor needs for
- * them. */
+/* Functions that the executor needs for runs in which ranks look at their neighbours' slots. */
 #include "lib/plan/plan.h"
 #include "lib/run/call.h"
 
@@ -12,7 +11,8 @@ void ncoll__neighbours_begin(struct ncoll_group *g, struct run *run)
     for (unsigned i = 0; i < plan->n_neighbours; i++) {
         const struct window_view *there = &plan->neighbours[i].window;
         unsigned char **base = &run->base[BASES + 2 * i];
-        /* They are only read; the casts drop const because all bases share one array. */
+        /* Neighbours' windows are only read; the casts drop const because all bases share one
+         * array. */
         base[0] = (unsigned char *)(uintptr_t)&there->slots[set];
         base[1] = (unsigned char *)(uintptr_t)there->bulk + set * g->window->shape.bulk_bytes;
     }

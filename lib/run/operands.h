@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The operands of an instruction, and where they lie in the memory of a run. */
+/* The addresses of an instruction's operands in the memory of a run. */
 #ifndef NCOLL_LIB_RUN_OPERANDS_H
 #define NCOLL_LIB_RUN_OPERANDS_H
 
@@ -11,8 +11,8 @@ static inline void *at(const struct run *run, struct operand o)
     return run->base[o.base] + o.offset;
 }
 
-/* Find the operands of an instruction. One may be part of a long message, whose address is known only
- * when it has come. */
+/* Return the addresses of the operands `a` and `b` of an instruction. An operand may be part of a
+ * long message, whose address is known only when it has arrived. */
 static inline __attribute__((always_inline)) const void *
 read_a(const struct ncoll_group *g, const struct run *run, const struct instruction *i)
 {

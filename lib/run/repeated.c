@@ -17,8 +17,8 @@ static void copy_repeated(unsigned char *to, const unsigned char *from, const st
         memmove(to + k * i->dst_by, from + k * i->a_by, i->len_bytes);
 }
 
-/* A repeated step over blocks of different lengths. A block that is too short to reach this segment
- * has nothing to do in it. */
+/* Executes a repeated step over blocks of different lengths. A block that ends before this segment
+ * is left out. */
 static void execute_uneven(const struct run *run, const struct instruction *i,
                            unsigned char *const operands[3])
 {
@@ -46,7 +46,8 @@ static void execute_uneven(const struct run *run, const struct instruction *i,
     }
 }
 
-/* Messages that a repeated step uses are not placed in OUT: see lib/plan/placed.h. */
+/* Executes a repeated instruction. Messages that it uses are not placed in OUT: see
+ * lib/plan/placed.h. */
 void ncoll__execute_repeated(const struct ncoll_group *g, const struct run *run,
                              const struct instruction *i)
 {

@@ -12,8 +12,8 @@
 #include "lib/plan/arguments.h"
 #include "lib/compute/reproducible.h"
 
-/* Allocates memory for so many elements, which takes the place of IN. The call owns it until it
- * ends. */
+/* Allocates memory for `count` elements of `element` bytes, which takes the place of IN. The call
+ * owns it until it ends. */
 static void *take(struct ncoll_group *g, struct call *c, size_t count, size_t element)
 {
     size_t bytes;
@@ -59,7 +59,7 @@ static bool adds_reproducibly(const struct call_args *args)
     return reduces(args->collective) && args->op == NCOLL_SUM_REPRODUCIBLE;
 }
 
-/* True if the call is in place and its schedules cannot write where they read. */
+/* True if the call is in place, and its schedules must not write to memory that they read. */
 static bool needs_copy_of_in(const struct ncoll_group *g, const struct call_args *args)
 {
     bool cannot = args->collective == COLL_REDUCE_SCATTER || args->collective == COLL_ALLTOALL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From a call with a threshold to an ordinary call, and from its result to the status. */
+/* Turns a call with a threshold into an ordinary call, and the result of that into the user's
+ * status. */
 #include "lib/run/threshold.h"
 
 #include <stdlib.h>
@@ -30,7 +31,8 @@ static uint64_t hash_marks(uint64_t h, const uint8_t *marks, size_t n)
     return h;
 }
 
-/* Returns all that ranks have to agree on, as a key of plans and for signatures. */
+/* Returns the part of a threshold that must be the same on all ranks. It is a part of the key of
+ * plans, and of signatures. */
 static struct threshold_key key_of(const struct ncoll_group *g, const struct threshold_call *user)
 {
     const ncoll_threshold *t = &user->threshold;
@@ -56,14 +58,15 @@ static struct threshold_key key_of(const struct ncoll_group *g, const struct thr
 
 /* ------------------------------------------------------------------ ranks --------------------- */
 
-/* A rank, and what decides when it gets a place. */
+/* A rank, and the facts that decide its position in the list of ranks. */
 struct candidate {
     unsigned rank, from_root;
     double weight;
-    bool is_in; /* earlier calls have delivered it */
+    bool is_in; /* an earlier call has reached or combined this rank */
 };
 
-/* Ranks that are in come last. */
+/* Compares two candidates, for qsort(). Ranks that are in come last; the others come in the order
+ * of their weights, the heaviest first, and of their distance from the root. */
 static int by_weight(const void *left, const void *right)
 {
     const struct candidate *a = left, *b = right;
@@ -75,7 +78,7 @@ static int by_weight(const void *left, const void *right)
     return a->from_root < b->from_root ? -1 : 1;
 }
 
-/* Lists the ranks: the root, then those that are not in yet, the heaviest first. */
+/* Lists the ranks in t->rank_at: the root, then those that are not in yet, the heaviest first. */
 static int list_ranks(struct ncoll_group *g, struct threshold *t)
 {
     const ncoll_threshold *user = &t->user.threshold;
@@ -113,11 +116,11 @@ static int make_of_ranks(struct ncoll_group *g, struct threshold *t)
     wanted = wanted > before ? wanted : before;
     t->ranks = (int)wanted;
     t->elements = user->count;
-    /* the remaining ranks go on with what the root has combined */
+    /* the vectors of the remaining ranks are combined into the root's earlier result */
     if (after != NULL && user->collective == COLL_REDUCE && g->rank == user->root)
         t->args.in = user->out;
     if (wanted == size && before == 1)
-        return NCOLL_OK; /* all of them: an ordinary call */
+        return NCOLL_OK; /* all ranks are in: an ordinary call */
     t->args.places = (unsigned)(1 + wanted - before);
     if (t->args.places == 1 || (user->threshold.weights == NULL && before == 1))
         return NCOLL_OK;
@@ -126,7 +129,7 @@ static int make_of_ranks(struct ncoll_group *g, struct threshold *t)
     return rc;
 }
 
-/* True if this rank takes part in the call, which is one of ranks. */
+/* True if a rank takes part in a call with a threshold of ranks. */
 static bool is_part_of(const struct threshold *t, int rank, int size)
 {
     const struct shape shape = {.rank = (unsigned)rank,
@@ -145,7 +148,8 @@ static void *further(const void *buffer, size_t bytes)
     return buffer != NULL ? (unsigned char *)(uintptr_t)buffer + bytes : NULL;
 }
 
-/* True if this rank chooses the elements, and does not read them in a message. */
+/* True if this rank chooses the elements by weight itself; if not, the message says which they
+ * are. */
 static bool chooses(const struct ncoll_group *g, const struct threshold *t)
 {
     return t->user.collective == COLL_REDUCE || g->rank == t->user.root;
@@ -259,7 +263,7 @@ static int pack(struct ncoll_group *g, struct call *c)
     return NCOLL_OK;
 }
 
-/* Puts what has come to its places. */
+/* Copies the elements that have arrived to their places in the user's vector. */
 static void unpack(struct ncoll_group *g, struct threshold *t)
 {
     bool is_root = g->rank == t->user.root, is_bcast = t->user.collective == COLL_BCAST;
@@ -282,7 +286,8 @@ static void mark_elements(const struct threshold *t, size_t elements, uint8_t *m
     ncoll__heaviest_mark(&t->heaviest, marks);
 }
 
-/* The status may be that of the calls before, so each mark is read before it is written. */
+/* Sets marks[q] to 1 for each rank q that is in, else to 0. `marks` may be the marks of the earlier
+ * calls, so each one is read before it is written. */
 static void mark_ranks(const struct threshold *t, int size, uint8_t *marks)
 {
     const ncoll_threshold_status *after = t->user.threshold.after;

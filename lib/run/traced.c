@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Records the steps of runs, and calls, in the trace (lib/base/trace.h). A rank is in one step at a
- * time, so a step begins where the one before it has ended: one look at the clock is enough for
+ * Records calls, and the steps of runs, in the trace (lib/base/trace.h). A rank is in one step at a
+ * time, so a step begins where the one before it has ended: one reading of the clock is enough for
  * both.
  */
 #include "lib/run/traced.h"
@@ -43,8 +43,8 @@ static enum trace_kind kind_of(const struct instruction *i)
     return TRACE_COMBINE;
 }
 
-/* Returns the world rank of the peer of an instruction; for a LOOK it is the neighbour that owns the
- * slot; -1: there is none. */
+/* Returns the world rank of the peer of an instruction; for a LOOK it is the neighbour that owns
+ * the slot; -1: there is none. */
 static int peer_of(struct ncoll_group *g, const struct run *run, const struct instruction *i)
 {
     switch (i->kind) {

@@ -6,14 +6,14 @@
 #include "lib/base/group.h"
 #include "lib/plan/plan.h"
 
-/* The first run of a call begins. */
+/* Notes the time at which the first run of a call begins. */
 void ncoll__traced_begins(struct ncoll_group *g, struct call *c);
-/* A run is advanced: the steps that follow begin now. */
+/* Notes the time from which a run is advanced: its next step begins then. */
 void ncoll__traced_advances(struct ncoll_group *g);
-/* A step has been tried, with the result rc: NCOLL_OK, NCOLL_TIMEOUT, or an error. */
+/* Records a step that has been tried. rc: NCOLL_OK, NCOLL_TIMEOUT, or an error. */
 void ncoll__traced_step(struct ncoll_group *g, const struct run *run, const struct instruction *i,
                         int rc);
-/* A call has ended with this status; epoch: that of its last run. */
+/* Records a call that has ended with this status. epoch: that of its last run. */
 void ncoll__traced_ends(struct ncoll_group *g, const struct call *c, uint64_t epoch, int status);
 
 #endif

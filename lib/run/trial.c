@@ -30,16 +30,16 @@
 
 struct trial {
     enum collective collective;
-    double mean_ns[TRIAL_RADIX], agreed_ns[TRIAL_RADIX]; /* by n - 1 */
+    double mean_ns[TRIAL_RADIX], agreed_ns[TRIAL_RADIX]; /* index n - 1 */
     unsigned char *out;                                  /* output buffer of the trial's runs */
-    /* number of its calls that have not ended */
+    /* number of calls of the trial that have not ended */
     unsigned users;
     struct call agree;
     struct call runs[TRIAL_RADIX * (TRIAL_RUNS + 1)];
 };
 
-/* True if a rule is for the call, or the tuning table has an entry for it and may choose, so that no
- * trial is needed. */
+/* True if no trial is needed for the call: a rule applies to it, or the tuning table has an entry
+ * for it and may choose. */
 static bool is_tuned(const struct ncoll_group *g, const struct call_args *args)
 {
     struct op op = {0};
@@ -104,7 +104,8 @@ static void agreed(struct ncoll_group *g, struct call *c)
     leave(g, t);
 }
 
-/* Prepares the call itself, or another call that was started meanwhile. */
+/* Plans a call that has waited for the trial, or the allreduce by which ranks agree on its
+ * result. */
 static int prepare(struct ncoll_group *g, struct call *c)
 {
     int rc = ncoll__plan(g, &c->args, 0, &c->plan);

@@ -8,22 +8,23 @@
 #include "lib/stale/stale.h"
 #include "transport/relax.h"
 
-/* Instructions of a run that are searched for what it will wait for. */
+/* The number of instructions of a run that are searched for further messages that it will wait
+ * for. */
 #define LOOK_AHEAD 64u
-#define SLOTS_ALSO 64u /* struct awaited */
+#define SLOTS_ALSO 64u /* the number of slots that have a bit in awaited.also */
 /* A sleeping rank wakes up after this time to look after its peers. */
 #define NAP_NS 50000000
-/* The shorter sleep while a call has not started, since some events that it waits for wake
- * nobody. Ranks that share a core sleep so many times longer, else all their looks together would
+/* The longest sleep while a call has not started, since some events that it waits for wake nobody.
+ * It is multiplied by the ranks per core: else the looks of all ranks of a core together would
  * leave no time for a rank that has work to do. */
 #define PREPARING_NAP_NS 200000
 
-/* So many awaited slots are listed at most if several groups have unfinished calls. */
+/* The largest number of awaited slots that are listed if several groups have unfinished calls. */
 #define AWAITED_MOST (16 * LANES)
 
 /* The time spent on one wait, since the calls last advanced. */
 struct patience {
-    uint64_t mark; /* changes with each progress */
+    uint64_t mark; /* a number that changes when calls advance */
     uint64_t since_ns;
     uint64_t looked_ns; /* when the clock was last read, with no progress since */
     unsigned rounds;
@@ -95,9 +96,10 @@ static bool is_long(const struct instruction *i)
 }
 
 /*
- * Returns further slots of short messages, as bits, that a run waits for before its next put: nobody
- * needs what it does in between. It is different with a shared wait, at whose message neighbours
- * look: this rank wakes them. 0 if the run's own slot has no bit.
+ * Returns, as bits, further slots of short messages that a run waits for before its next put. The
+ * rank may sleep until all these messages have come, since no other rank needs what it does in
+ * between. That does not hold behind a shared wait, after which this rank wakes its neighbours.
+ * Returns 0 if there are none, or if the slot that the run waits for now has no bit.
  */
 static uint64_t also_awaited(const struct ncoll_group *g, const struct run *run)
 {
@@ -144,8 +146,8 @@ static unsigned list_of_group(struct ncoll_group *g, struct awaited awaited[LANE
     return n;
 }
 
-/* Lists the slots that runs wait for; *w becomes the window of the only one. Returns their number; 0
- * if a call waits for something else, or if there are too many. */
+/* Lists the slots that the runs of all groups wait for. If there is only one, *w becomes its
+ * window. Returns their number; 0 if a call waits for something else, or if there are too many. */
 static unsigned list_awaited(struct ncoll_context *ctx, struct awaited awaited[AWAITED_MOST],
                              struct window **w)
 {
@@ -172,7 +174,8 @@ static unsigned list_awaited(struct ncoll_context *ctx, struct awaited awaited[A
     return n;
 }
 
-/* `all`: the rank waits for calls of several groups, so it is patient if any group advances. */
+/* Goes on with a wait: spins on if it may, else yields or sleeps once. all: the rank waits for
+ * calls of several groups, so it begins to spin anew when any group advances. */
 static void lose_patience(struct ncoll_group *g, bool all, struct patience *p, uint64_t now,
                           uint64_t deadline)
 {
@@ -183,7 +186,7 @@ static void lose_patience(struct ncoll_group *g, bool all, struct patience *p, u
 
     if (p->mark != mark)
         *p = (struct patience){.mark = mark, .since_ns = now};
-    else if (ctx->waiting.spins && ncoll__is_alone(g) && !is_preparing(g)) /* no other work */
+    else if (ctx->waiting.spins && ncoll__is_alone(g) && !is_preparing(g)) /* nothing else to do */
         ncoll__waiting_away(ctx, now, now - p->looked_ns);
     ncoll__waiting_try(ctx, now);
     p->looked_ns = now;
@@ -204,8 +207,8 @@ static void lose_patience(struct ncoll_group *g, bool all, struct patience *p, u
     p->looked_ns = now;
 }
 
-/* Looks after the peers. Meanwhile the context says in which blocking call, of which group, the rank
- * is: until that call ends the user cannot make another one. NULL: in none. */
+/* Looks after the peers. Meanwhile the context names the blocking call c, of the group `in`, before
+ * whose end the user cannot make another call. c NULL: there is no such call. */
 static void check_blocked(struct ncoll_group *g, struct ncoll_group *in, struct call *c,
                           uint64_t now)
 {
@@ -234,8 +237,8 @@ void ncoll__call_spin(struct ncoll_group *g, struct call *c)
     }
 }
 
-/* Ends a poll, which was in vain: looks after the peers, rate-limited by time, since polls may be
- * far apart. Returns NCOLL_TIMEOUT. */
+/* Ends a poll (NCOLL_TEST) that found its call unfinished: looks after the peers. This is limited
+ * by time, not by the number of polls, which may be far apart. Returns NCOLL_TIMEOUT. */
 static int polled(struct ncoll_group *g)
 {
     uint64_t polled_ns = ncoll__now_ns(g->ctx);
@@ -245,7 +248,7 @@ static int polled(struct ncoll_group *g)
     return NCOLL_TIMEOUT;
 }
 
-/* A wait that goes on. */
+/* The state of a wait for one or several calls. */
 struct wait {
     struct patience patience;
     uint64_t now, deadline;
@@ -265,19 +268,19 @@ static struct wait begin_wait(struct ncoll_context *ctx, bool all, int64_t timeo
     };
 }
 
-/* True if it is time to do more than look at flags. A rank that does not spin yields its core at
- * once. */
+/* True if it is time to do more than look at flags: every waiting.passes-th time. A rank that does
+ * not spin yields its core each time. */
 static inline bool is_time(const struct ncoll_context *ctx, struct wait *w)
 {
     return ++w->pass % ctx->waiting.passes == 0;
 }
 
 /* Looks after the peers that g waits for, and waits. c: the blocking call of the group `in`; NULL:
- * none. Returns false if the time is over. */
+ * there is none. Returns false if the deadline has passed. */
 static bool wait_once(struct wait *w, struct ncoll_group *g, struct ncoll_group *in, struct call *c)
 {
     w->now = w->pass > 1 ? ncoll__now_ns(g->ctx) : w->now;
-    check_blocked(g, in, c, w->now); /* at least once */
+    check_blocked(g, in, c, w->now); /* at least once in each wait */
     if (w->now >= w->deadline)
         return false;
     lose_patience(g, w->all, &w->patience, w->now, w->deadline);
@@ -323,8 +326,8 @@ static bool is_unfinished(const struct ncoll_request *r)
     return r != NULL && r->started && r->call.state != CALL_ENDED;
 }
 
-/* Returns the next unfinished request from *turn on, round the end of the list, and moves *turn
- * behind it; NULL: there is none. */
+/* Returns the next unfinished request from index *turn on, going on from the start at the end of
+ * the list, and moves *turn behind it; NULL: there is none. */
 static struct ncoll_request *next_unfinished(const struct several *s, size_t *turn)
 {
     for (size_t i = 0; i < s->n; i++) {
@@ -336,7 +339,8 @@ static struct ncoll_request *next_unfinished(const struct several *s, size_t *tu
     return NULL;
 }
 
-/* True if what the rank waits for has come. The requests before s->at need not be looked at again. */
+/* True if the wait is over: all requests have ended, or one of them has failed; or, without `all`,
+ * any has ended. The requests before s->at need not be looked at again. */
 static bool has_what_it_wants(struct several *s)
 {
     for (size_t i = s->at; i < s->n; i++) {
@@ -351,8 +355,8 @@ static bool has_what_it_wants(struct several *s)
     return s->all;
 }
 
-/* Returns the request that has to end before the user can make another call: of all the first one;
- * else only one that is alone. NULL: there is none. */
+/* Returns the request that has to end before the user can make another call: with `all` the first
+ * unfinished one; else the unfinished one, if it is the only one. NULL: there is none. */
 static struct ncoll_request *blocker(const struct several *s)
 {
     size_t turn = s->at;
@@ -361,7 +365,8 @@ static struct ncoll_request *blocker(const struct several *s)
     return s->all || next_unfinished(s, &turn) == first ? first : NULL;
 }
 
-/* Waits for them; `lead` is the unfinished one before `turn`. Returns NCOLL_OK or NCOLL_TIMEOUT. */
+/* Waits for the requests. lead: an unfinished one; turn: the index behind it in the list. Returns
+ * NCOLL_OK or NCOLL_TIMEOUT. */
 static int wait_for_several(struct several *s, size_t turn, struct ncoll_request *lead,
                             int64_t timeout_ns)
 {
@@ -370,7 +375,8 @@ static int wait_for_several(struct several *s, size_t turn, struct ncoll_request
     struct wait w = begin_wait(ctx, true, timeout_ns);
     do {
         if (is_time(ctx, &w)) {
-            /* in turn, since only those that the group waits for are looked at closely */
+            /* each request in turn: only the peers that its group waits for are looked at
+             * closely */
             lead = next_unfinished(s, &turn);
             blocks = timeout_ns == NCOLL_BLOCK ? blocker(s) : NULL;
             if (!wait_once(&w, lead->group, blocks != NULL ? blocks->group : NULL,

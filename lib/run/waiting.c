@@ -4,27 +4,30 @@
 #include "lib/base/system.h"
 #include "lib/base/trace.h"
 
-/* It blocks for so many times what it was away for, and each time that it has tried too early for so
- * many times longer, up to a limit. */
+/* A rank blocks for HOLD times as long as it was away. Each time that it has tried its usual way
+ * too early, it blocks HOLD_GROWS times longer than before, but at most for HOLD_MAX_NS. */
 #define HOLD        8u
 #define HOLD_GROWS  4u
 #define HOLD_MAX_NS UINT64_C(2000000000)
-/* It has tried too early if it is away again within so many times what it was away for. */
+/* A rank has tried its usual way too early if it has to block again within TOO_EARLY times the sum
+ * of its absences then and now. */
 #define TOO_EARLY 8u
 
-/* A rank with a core of its own spins so long at most, before it yields and sleeps. */
+/* The longest time for which a rank with a core of its own spins, before it yields and sleeps. */
 #define SPIN_NS 100000
-/* A rank that finds that its core is not its own alone spins as long as blocking and being woken take. A
- * peer that has its core answers sooner; for another one the core is better left to the neighbour. */
+/* The longest time for which a rank that shares its core with a foreign process spins: as long as
+ * blocking and being woken take. A peer that runs answers sooner. If the peer does not run, the
+ * core is better left to the foreign process. */
 #define SPIN_SHARED_NS 20000u
 
 #define NS_PER_MS 1e6
 
-/* Once is not enough: an absence makes it measure each one for a while. It blocks if further ones are a
- * good part of the time since the first, WAITING_LOST_PART. */
+/* After a long absence a rank measures each absence for this time. It blocks only if further long
+ * absences take a good part of the time since the first one (WAITING_LOST_PART). */
 #define SUSPECTS_FOR_NS UINT64_C(20000000)
 
-/* So many yields go untimed before one is timed: to read the clock twice takes a tenth of a yield. */
+/* The number of yields that are not timed, between two that are. Reading the clock twice takes a
+ * tenth of the time of a yield. */
 #define UNTIMED_YIELDS 31u
 
 uint64_t ncoll__waiting_spin_ns(int64_t setting_ns, bool oversubscribed, bool blocks)
@@ -50,7 +53,7 @@ void ncoll__waiting_begin(struct ncoll_context *ctx)
 {
     struct waiting_mode *w = &ctx->waiting;
 
-    /* the user's clock may be coarse */
+    /* a clock of the user's may be too coarse to measure absences */
     w->adapts = ctx->settings.spin_ns < 0 && ctx->settings.clock_ns == NULL;
     ctx->settings.spin_ns =
         (int64_t)ncoll__waiting_spin_ns(ctx->settings.spin_ns, ctx->places.oversubscribed, false);
@@ -60,8 +63,9 @@ void ncoll__waiting_begin(struct ncoll_context *ctx)
     set(ctx, w->is_crowded);
 }
 
-/* Says why the rank blocks from now on; the first time to those who want to know what the job runs
- * on. */
+/* Says in the log, and in the trace, why the rank blocks from now on. The first time is logged at
+ * level INFO, for those who want to know what the job shares its cores with; later ones at
+ * DEBUG. */
 static void say_away(struct ncoll_context *ctx, uint64_t now_ns, uint64_t away_ns)
 {
     const struct waiting_mode *w = &ctx->waiting;
@@ -77,7 +81,8 @@ static void say_away(struct ncoll_context *ctx, uint64_t now_ns, uint64_t away_n
             .begin_ns = now_ns - away_ns, .end_ns = now_ns, .peer = -1, .kind = TRACE_AWAY};
 }
 
-/* Returns what other ranks have used of this rank's processor since the last call. */
+/* Returns the time in ns for which other ranks have used this rank's processor since the last call;
+ * 0 if it is not known. */
 static uint64_t siblings_ns(const struct ncoll_context *ctx)
 {
     struct transport *t = ctx->transport;
@@ -85,7 +90,7 @@ static uint64_t siblings_ns(const struct ncoll_context *ctx)
     return t->ops->siblings_ns != NULL ? t->ops->siblings_ns(t) : 0;
 }
 
-/* From now on each absence counts. */
+/* Begins to measure each absence. */
 static void suspect(struct ncoll_context *ctx, uint64_t now_ns)
 {
     struct waiting_mode *w = &ctx->waiting;
@@ -98,9 +103,10 @@ static void suspect(struct ncoll_context *ctx, uint64_t now_ns)
 }
 
 /*
- * True if the rank has been away for a good part of the time, and other ranks of the node have not been
- * the cause: they have used less than half of that on its processor. Ranks that share cores may compute
- * one after the other. A rank that spins has a core of its own.
+ * True if the rank has been away for a good part of the time, and other ranks of the node have not
+ * been the cause: they have used its processor for less than half of the absences. Ranks that share
+ * cores may compute one after the other. A rank that spins has a core of its own, so it does not
+ * ask.
  */
 static bool is_foreign(struct ncoll_context *ctx, uint64_t now_ns)
 {
@@ -139,7 +145,7 @@ void ncoll__waiting_away(struct ncoll_context *ctx, uint64_t now_ns, uint64_t aw
     if (!is_long)
         return;
     w->lost_ns += away_ns;
-    if (w->blocks) /* the neighbour is still there */
+    if (w->blocks) /* the foreign process is still there */
         w->until_ns = now_ns + w->hold_ns;
     else if (w->suspects_ns != 0 && is_foreign(ctx, now_ns))
         begin_to_block(ctx, now_ns, away_ns);

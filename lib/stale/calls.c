@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls of an object: their clocks, their runs, their results, and what the rest of the library asks
- * about them. */
+/* Calls on objects of stale-synchronous and partial allreduces: clocks, runs and results, and what
+ * the rest of the library asks about them. */
 #include <string.h>
 
 #include "lib/base/failure.h"
 #include "lib/base/signature.h"
 #include "lib/stale/stale.h"
 
-/* A message that the transport has refused for lack of room is tried so many times before the call
- * ends without it. */
+/* The number of times that a call tries to send messages that the transport has refused for lack of
+ * room. Then the call ends, and the messages stay withheld. */
 #define TRIES 256u
 
 /* ------------------------------------------------------------------ runs --------------------- */
@@ -26,8 +26,9 @@ void ncoll__stale_prepare(struct ncoll_group *g, struct call *c)
     s->plan.signature = ncoll__signature(&fields);
 }
 
-/* The slack is that of the run's call; in a partial allreduce it is the quorum. The transport is asked
- * for messages once, also if the call need not wait: results are of the latest contributions. */
+/* Begins the run of a call. args.root is the slack of the call, or the quorum of a partial
+ * allreduce. The transport makes progress once, even if the call need not wait, so that the result
+ * contains the latest contributions. */
 static int begin(struct ncoll_stale *s, const struct run *run)
 {
     const struct call *c = run->call;
@@ -92,7 +93,7 @@ int ncoll__stale_advance(struct ncoll_group *g, struct run *run, unsigned looks)
         s->waits_in = NO_SLOT;
         rc = finish(s, run);
     } else if (rc == NCOLL_TIMEOUT && run->next != before) {
-        /* what was withheld before may leave now */
+        /* the run has advanced, so messages that were withheld may leave now */
         int flushed = ncoll__mail_flush(s);
         rc = flushed != NCOLL_OK ? flushed : rc;
     }
@@ -136,8 +137,8 @@ void ncoll__stale_result(struct ncoll_stale *s, const struct call *c)
 
 /* ------------------------------------------------------------------ questions ---------------- */
 
-/* In a partial allreduce any of several ranks may be enough, so the run waits for none of them,
- * unless the quorum is all ranks. */
+/* A partial allreduce counts as waiting for a rank only if its quorum is all ranks. Otherwise any
+ * of several ranks may be enough. */
 bool ncoll__stale_waits_for(const struct ncoll_group *g, unsigned *peer, uint32_t *slot)
 {
     const struct ncoll_stale *s = g->stale;
@@ -159,10 +160,11 @@ bool ncoll__stale_has_come(struct ncoll_group *g)
 }
 
 /*
- * The teller waits in epoch e, call c, for a message of clock c - slack or later, but not from before the
- * last call with slack 0. It has completed all
- * calls before, of which those with slack 0 need all ranks. So none of these comes after the last run
- * of this rank; if that is a run on mailboxes, clocks and epochs have gone on by the same number since.
+ * The teller waits in epoch e, in its call c, for a message of clock c - slack or later, from after
+ * the last call with slack 0. This function computes c from e: if the last run of this rank was one
+ * on mailboxes, c is its clock plus the number of epochs since. For the teller has completed all
+ * calls before c, and those with slack 0 need all ranks. So there is none of these after the last
+ * run of this rank, and each call since has taken one epoch and one clock.
  */
 bool ncoll__stale_owes(const struct ncoll_group *g, int teller, const struct position *p)
 {
@@ -175,8 +177,8 @@ bool ncoll__stale_owes(const struct ncoll_group *g, int teller, const struct pos
     ahead = (int64_t)(p->epoch - last);
     slack = s->params.partial ? 0 : slack;
     int64_t oldest = (int64_t)s->at + ahead - slack, first = (int64_t)s->first;
-    oldest =
-        oldest > first ? oldest : first; /* no call uses what is from before the last slack 0 */
+    /* no call uses contributions from before the last call with slack 0 */
+    oldest = oldest > first ? oldest : first;
     for (unsigned i = 0; i < s->n_outs; i++) {
         const struct outbox *out = &s->outs[i];
         if (out->slot == p->slot && ncoll__world_rank(g, s->peers[out->to].rank) == teller)
@@ -185,8 +187,8 @@ bool ncoll__stale_owes(const struct ncoll_group *g, int teller, const struct pos
     return false;
 }
 
-/* A rank that calls something else may have left messages in mailboxes that this rank does not read
- * now. */
+/* Looks at all mailboxes, since a rank that calls something else may have sent messages to some
+ * that this rank does not read now. */
 void ncoll__stale_check(struct ncoll_group *g)
 {
     struct ncoll_stale *s = g->stale;

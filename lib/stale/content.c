@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Finds the contributions that each put of a schedule, and its result, contain: which messages have
- * gone into them, and whether the own vector has. This follows from the steps, by data flow: a
- * stretch of scratch or OUT contains what the last step that wrote there has read. So the clock of a
- * message is the minimum over just those contributions that are in it, for any schedule.
+ * Finds the contributions that each put of a schedule, and the result, contain: which messages have
+ * gone into them, and whether this rank's own vector has. It follows the data through the steps: a
+ * stretch of scratch or OUT contains what the last step that wrote there has read. So for any
+ * schedule the clock of a message is the minimum over just those contributions that are in it.
  *
- * In place, IN is also written by writing OUT. A schedule reads IN only where it has not been
- * overwritten, so IN is always the own vector.
+ * In a call in place, a step that writes OUT also overwrites IN. A schedule reads IN only where it
+ * has not been overwritten, so a step that reads IN always reads the own vector.
  */
 #include <string.h>
 
 #include "lib/stale/stale.h"
 
-/* A stretch of scratch or OUT, and its contents: a bit for each slot, and one for the own vector. */
+/* A stretch of scratch or OUT, and what it contains. bits: one for each slot whose message is in
+ * it, and one, the last, for the own vector. */
 struct stretch_of_data {
     enum buffer buffer;
     size_t first, end;
@@ -24,7 +25,7 @@ struct flow {
     struct stretch_of_data *all;
     unsigned n, capacity;
     unsigned words;
-    uint64_t *bits; /* of the present step */
+    uint64_t *bits; /* contents of what the present step reads */
     bool failed;
 };
 
@@ -87,7 +88,7 @@ static void add(struct flow *f, enum buffer buffer, size_t first, size_t end, co
     f->all[f->n++] = (struct stretch_of_data){buffer, first, end, own};
 }
 
-/* Sets the contents of the stretch to those of the present step. What was there is forgotten. */
+/* Sets the contents of a stretch to those of the present step, in place of its former contents. */
 static void write_to(struct flow *f, struct ref ref, size_t count)
 {
     size_t first = ref.offset, end = ref.offset + count;
@@ -98,13 +99,14 @@ static void write_to(struct flow *f, struct ref ref, size_t count)
         if (d->buffer != ref.buffer || d->first >= end || first >= d->end)
             continue;
         add(f, ref.buffer, end, old_end, d->bits);
-        d = &f->all[i];                               /* it may have moved */
-        d->end = first > d->first ? first : d->first; /* perhaps empty */
+        d = &f->all[i];                               /* add() may have moved the array */
+        d->end = first > d->first ? first : d->first; /* the stretch may be empty now */
     }
     add(f, ref.buffer, first, end, f->bits);
 }
 
-/* Returns the index of a content with the present bits: that of the last one, if it is the same. */
+/* Returns the index of a content with the bits of the present step: the last content if it has
+ * them, else a new one. On a lack of memory sets f->failed. */
 static unsigned content_with(struct flow *f)
 {
     struct ncoll_stale *s = f->s;

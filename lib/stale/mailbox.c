@@ -4,45 +4,48 @@
  * window, in one of its eight sets, with the bulk memory that belongs to it. The epoch of a put is
  * the number of the set, 1..8, so the window stays in epoch 0 for ever.
  *
- * The first message goes to place 0, and each says where the next one will be. The sender takes the
- * places in turn, and starts over at place 0 if that is free when it has used as much memory as the
- * cache may hold (`cached`). If the next place is not free, it takes the one with the oldest message,
- * which is free if any is, and otherwise becomes free before all others. So ranks in lockstep use the
- * first few places again and again, however many there are.
+ * The first message goes to place 0, and each message names the place of the next one. The sender
+ * takes the places in turn. When it has used as much memory as the cache may hold (`cached`
+ * places), it starts over at place 0 if that is free. If the next place is not free, it takes the
+ * one with the oldest message, which is free if any is, and otherwise becomes free before all
+ * others. So ranks in lockstep use the first few places again and again, however many there are.
  *
  * Reading. The reader takes the newest message whose flag is raised. It holds this message until it
  * takes a newer one. Then it drops the older ones: it lowers their flags, and tells the sender by a
  * credit. Messages of one sender to one reader are numbered in the order in which they leave,
- * whatever their mailboxes are. A credit c says: I have dropped all of your messages up to number c.
- * One word is enough for this, since messages of one connection arrive in order, and a mailbox that
- * holds message number m has dropped all of its earlier ones: so c is the smallest m, less 1.
+ * across all mailboxes. A credit c says: I have dropped all of your messages up to number c. One
+ * word is enough for this: messages of one connection arrive in order, so a mailbox that holds
+ * message number m has dropped all of its earlier messages, and c is the smallest m of all
+ * mailboxes, less 1.
  *
- * No torn reads. A sender writes to a place only if its last message there has a number up to c. The
- * reader has lowered its flag before it gave the credit, and does not read there until the flag is
- * raised again, after the new message.
+ * No torn reads. A sender writes to a place only if its last message there has a number up to c.
+ * The reader has lowered the flag of that message before it gave the credit. It does not read there
+ * until the flag is raised again, after the new message.
  *
- * Withholding. A sender without a credit does not wait. It keeps the message; a newer one of the same
- * mailbox takes its place (in the partial allreduce it is added to it); and the latest is sent when
- * a credit has come, in whatever call of the library the rank is then, or in ncoll_progress().
+ * Withholding. A sender without a credit does not wait. It keeps the message until a credit comes.
+ * A newer message of the same mailbox replaces the kept one (in the partial allreduce it is added
+ * to the kept one). When a credit has come, the message is sent in the next call of the library
+ * that the rank makes or is in; ncoll_progress() is one of these.
  *
- * Withholding makes no reader wait, as long as D >= 2 slack + 2 + lag, where a reader gives a credit
- * when it can drop `lag` messages more. Let reader R begin its calls c - 1 and c, and let sender S
- * make calls up to s meanwhile.
- *   - In call c - 1 R has accepted a message of clock k >= c - 1 - slack, and credits say so for all
- *     but lag - 1 of the messages before it.
- *   - S cannot complete call s without R's contribution of clock s - slack or later, and R's latest is
- *     that of call c - 1. So s <= c - 1 + slack, and one call more may be going on.
- *   - So S sends at most s + 1 - k <= 2 slack + 2 messages after k; with those that have no credit
- *     yet, and the one that R holds, they fit into D places. None is withheld.
- * With fewer places (long vectors, or the most slack) messages may be withheld. A reader that waits for
- * one of them gets it. A credit counts for all mailboxes of a sender, so it is held back by the one
- * whose message is the oldest. So a reader that waits takes what has come in all mailboxes of that
- * sender; what its call still uses it copies. Then the mailbox with the oldest message has a free
- * place, since all messages before that one are dropped, and what the sender withholds for it can
- * leave; and so on, until all has left (test/model/credit.pml). What can happen is this: S makes more
- * than D - 1 - lag calls between two calls of R, and then none for long, nor any other call of the
- * library. Then R has S's contributions up to the one that was sent, and has to wait at most as many
- * calls earlier as S has made after it.
+ * Withholding makes no reader wait if D >= 2 slack + 2 + lag, where a reader gives a credit when it
+ * can drop `lag` messages more. Let reader R begin its calls c - 1 and c, and let sender S make
+ * calls up to s meanwhile.
+ *   - In call c - 1 R has accepted a message of clock k >= c - 1 - slack, and credits say so for
+ *     all but lag - 1 of the messages before it.
+ *   - S cannot complete call s without R's contribution of clock s - slack or later, and R's latest
+ *     contribution is that of call c - 1. So s <= c - 1 + slack, and one more call may have begun.
+ *   - So S sends at most s + 1 - k <= 2 slack + 2 messages after k. Together with those that have
+ *     no credit yet, and the one that R holds, they fit into D places. None is withheld.
+ * With fewer places (for long vectors, or a very large slack) messages may be withheld. A reader
+ * that waits for such a message gets it. A credit counts for all mailboxes of a sender, so the
+ * mailbox with the oldest message holds it back. Therefore a reader that waits takes the newest
+ * message from each mailbox of that sender, and copies those that its call still uses. Then all
+ * messages before the oldest one are dropped. So the mailbox with the oldest message has a free
+ * place, and the message that the sender withholds for it can leave; and so on, until all have left
+ * (test/model/credit.pml). One case remains: S makes more than D - 1 - lag calls between two calls
+ * of R, and then makes no call of the library for a long time. R then has S's contributions up to
+ * the last one sent. So R has to wait for S earlier than otherwise, by at most as many calls as S
+ * has made since that one.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -50,7 +53,7 @@
 #include "lib/stale/stale.h"
 
 #define PLACED_SETS  EPOCHS
-#define ALL_MESSAGES (UINT64_C(1) << 40) /* a credit of a rank that reads none any more */
+#define ALL_MESSAGES (UINT64_C(1) << 40) /* a credit of a rank that reads no more messages */
 
 /* ------------------------------------------------------------------ places ------------------- */
 
@@ -82,8 +85,8 @@ static inline bool is_raised(const struct ncoll_stale *s, const struct spot *spo
 
 /* ------------------------------------------------------------------ reading ------------------ */
 
-/* A message has come if the flag of its place is raised. The message that is held is not taken for the
- * next one: the sender never names the place of a message as the place of the one after it. */
+/* Returns true if a message has come at this place: its flag is raised. The message that is held is
+ * not mistaken for the next one, since a message never names its own place as that of the next. */
 static bool has_come(const struct ncoll_stale *s, const struct inbox *in, unsigned place)
 {
     struct spot spot = spot_of(s, in->slot, place);
@@ -109,7 +112,7 @@ bool ncoll__mail_peek(const struct ncoll_stale *s, const struct inbox *in, unsig
 {
     unsigned place = *i == 0 ? in->next : out->next;
 
-    /* after D messages, with the one that is held, the next place is that of the first of them */
+    /* a mailbox has at most D messages, the held one included; `place` is then the first again */
     if (*i + in->holds >= s->D || !has_come(s, in, place))
         return false;
     *out = stamp_in(s, in, place);
@@ -121,7 +124,7 @@ void ncoll__mail_drop(struct ncoll_stale *s, struct inbox *in)
 {
     struct spot last = spot_of(s, in->slot, in->place);
 
-    /* The sender acquires the credit that follows. */
+    /* Relaxed is enough: the sender writes here only after it has acquired a later credit. */
     atomic_store_explicit(&slot_at(s, &last)->flag, 0, memory_order_relaxed);
     in->holds = false;
     s->peers[in->from].moved = true;
@@ -175,7 +178,8 @@ bool ncoll__mail_newest(struct ncoll_stale *s, struct inbox *in)
     return true;
 }
 
-/* Copies a message that the run still uses, as the next message will overwrite its place. */
+/* Copies the latest message of a mailbox if the run still uses it, since its place may be
+ * overwritten when a newer one is taken. Returns NCOLL_OK or an error. */
 static int keep_used(struct ncoll_stale *s, struct inbox *in)
 {
     size_t bytes = in->len_bytes + (in->in_use.ages != NULL ? s->ages_bytes : 0);
@@ -240,7 +244,8 @@ static bool has_left(const struct ncoll_stale *s, const struct correspondent *c)
     return s->group->ctx->peers[ncoll__world_rank(s->group, c->rank)].left;
 }
 
-/* A peer that has left needs nothing. */
+/* Returns the result of a put or a credit that a peer has refused: NCOLL_OK if the peer has left,
+ * since it needs neither; else NCOLL_ERR_PEER. */
 static int gone(struct ncoll_stale *s, const struct correspondent *c)
 {
     struct ncoll_context *ctx = s->group->ctx;
@@ -300,7 +305,8 @@ static bool may_send(struct ncoll_stale *s, const struct outbox *out)
     return is_free(s, out, out->place);
 }
 
-/* Returns the place to use when out->place is taken: a free one, else the oldest. */
+/* Returns the place of the message that follows the one at out->place: a free place, else the one
+ * with the oldest message. */
 static unsigned place_after(struct ncoll_stale *s, const struct outbox *out)
 {
     unsigned oldest = (out->place + 1) & (s->D - 1);
@@ -316,9 +322,10 @@ static unsigned place_after(struct ncoll_stale *s, const struct outbox *out)
     return oldest;
 }
 
-/* Puts a message into the next place. A device sends long ones from the window's scratch, where
- * each place of each mailbox has memory of its own: it is written again when the receiver has
- * dropped the message, so the device has read it. */
+/* Puts a message into out->place. A device sends long messages from the window's scratch, which has
+ * memory for each place of each mailbox. This memory is written again only when the receiver has
+ * dropped the message, by when the device has read it. Returns NCOLL_OK, NCOLL_TIMEOUT if the
+ * transport has no room, or an error. */
 static int put(struct ncoll_stale *s, struct outbox *out, const void *data, size_t len_bytes)
 {
     struct ncoll_context *ctx = s->group->ctx;
@@ -397,7 +404,8 @@ static int withhold(struct ncoll_stale *s, struct outbox *out, const void *data,
     return NCOLL_OK;
 }
 
-/* Appends the ages of all ranks' contributions to the message. */
+/* Writes a message and the ages of all ranks' contributions (struct mail) to the buffer of the
+ * outbox. Returns NCOLL_OK or an error. */
 static int append_ages(struct ncoll_stale *s, struct outbox *out, const void *data)
 {
     int rc = buffer_of(s, out);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Objects of stale-synchronous and partial allreduces: what they take, and how they are made,
- * connected and freed. */
+/* Measures, makes, connects and frees the objects of stale-synchronous and partial allreduces. */
 #include <string.h>
 
 #include "algos/choice.h"
@@ -11,19 +10,23 @@
 #include "lib/plan/compiler.h"
 #include "lib/stale/stale.h"
 
-/* AUTO: longer vectors are cut into slices, on more ranks they go round a ring. */
+/* NCOLL_STALE_AUTO: vectors of up to HYPERCUBE_BYTES use the hypercube. Longer ones are cut into
+ * slices on up to SLICES_RANKS ranks, and go round a ring on more. */
 #define HYPERCUBE_BYTES 8192u
 #define SLICES_RANKS    64u
-/* The memory of mailboxes, as long as they have PLACES_MIN places each. */
+/* The most memory of a rank's mailboxes, unless PLACES_MIN places in each of them take more. */
 #define MAILBOXES_BYTES ((size_t)64 << 20)
 #define PLACES_MIN      4u
-/* Messages of this length or more have a credit each, so that their places can be used again while they
- * are in the cache; for shorter ones credits are fewer, since one would cost as much as the message. */
+/* Each message of this length or more gets a credit of its own, so that its place can be used again
+ * while it is in the cache. Shorter messages share credits, since a credit costs as much as such a
+ * message. */
 #define CREDIT_BYTES ((size_t)128 << 10)
-/* Ranks in lockstep use so much of the mailboxes' memory, or one place of each. */
+/* The memory of the mailboxes that ranks in lockstep use, so that it stays in the cache; but at
+ * least one place of each mailbox. */
 #define CACHED_BYTES   ((size_t)2 << 20)
 #define PLACES_PARTIAL EPOCHS
-/* The most calls of others that are kept for comparison, and own ones of a partial allreduce. */
+/* The most claims (struct past_call) that are kept. In a partial allreduce also the number of own
+ * calls that are kept to be compared with messages. */
 #define PAST_MAX 1024u
 
 /* ------------------------------------------------------------------ measuring ---------------- */
@@ -33,8 +36,9 @@ static bool is_power_of_two(unsigned n)
     return (n & (n - 1)) == 0;
 }
 
-/* On numbers of ranks without a hypercube two-window dissemination takes its place, which has as few
- * rounds, and takes the own vector from IN on every rank. */
+/* Returns the algorithm that the parameters ask for. A hypercube needs a number of ranks that is a
+ * power of two. On other numbers two-window dissemination takes its place: it has as few rounds,
+ * and takes the own vector from IN on every rank. */
 static const struct algorithm *algorithm_of(const ncoll_stale_params *params, unsigned size,
                                             size_t bytes)
 {
@@ -50,7 +54,7 @@ static const struct algorithm *algorithm_of(const ncoll_stale_params *params, un
                                                          : "two-window");
 }
 
-/* Numbers that are divided by are powers of two. */
+/* Returns n rounded up to a power of two, so that x mod n can be computed by a mask. */
 static unsigned to_power(unsigned n)
 {
     unsigned power = 1;
@@ -74,7 +78,8 @@ static unsigned places_wanted(const ncoll_stale_params *params)
 
     if (params->partial)
         return PLACES_PARTIAL;
-    wanted += wanted / 3 + 1; /* a quarter of it is for credits that are not given yet */
+    /* a quarter of the places is for messages whose credits are not given yet */
+    wanted += wanted / 3 + 1;
     return wanted < EPOCHS ? EPOCHS : wanted < PLACES_MAX ? to_power(wanted) : PLACES_MAX;
 }
 
@@ -112,7 +117,7 @@ int ncoll__stale_measure(struct ncoll_group *g, struct ncoll_stale *s)
     s->stride = whole_lines(f.message * s->element + s->ages_bytes);
     bool is_long = f.message * s->element + s->ages_bytes > SLOT_PAYLOAD;
     s->D = places_wanted(&s->params);
-    size_t each = is_long ? f.slots * s->stride : 0; /* one place of all mailboxes */
+    size_t each = is_long ? f.slots * s->stride : 0; /* bytes of one place in every mailbox */
     while (s->D > PLACES_MIN && each > 0 && s->D > MAILBOXES_BYTES / each)
         s->D /= 2;
     while (s->D > EPOCHS && (size_t)(s->D / EPOCHS) * f.slots > SLOTS_MAX)
@@ -131,7 +136,8 @@ int ncoll__stale_measure(struct ncoll_group *g, struct ncoll_stale *s)
 
 /* ------------------------------------------------------------------ making ------------------- */
 
-/* The steps of a partial allreduce are its messages. */
+/* Makes the steps of a partial allreduce: one PUT to each other rank, and one WAIT for a message of
+ * each. Returns NULL if there is no memory. */
 static struct step *steps_of_partial(struct ncoll_group *g, unsigned *count)
 {
     unsigned size = (unsigned)g->size, n = 0;
@@ -194,7 +200,8 @@ static void list_mailboxes(struct ncoll_stale *s)
     }
 }
 
-/* Lists the mailboxes of each correspondent. Slots without messages to this rank have no length. */
+/* Lists for each correspondent the mailboxes that it sends to. Slots in which no message comes to
+ * this rank are in no list, and their struct inbox stays all 0. */
 static void list_by_sender(struct ncoll_stale *s)
 {
     unsigned *next = s->ins_by;
@@ -243,7 +250,8 @@ static bool make_arrays(struct ncoll_stale *s, size_t scratch)
     return ok;
 }
 
-/* Makes the plan of the calls on mailboxes, as far as other parts of the library look at it. */
+/* Makes the plan of the calls on mailboxes. It has only the fields that other parts of the library
+ * read. */
 static void make_plan(struct ncoll_stale *s)
 {
     struct signature_fields fields = {
@@ -279,7 +287,8 @@ static void make_plan(struct ncoll_stale *s)
     };
 }
 
-/* Returns the number of own calls that are kept. Others are at most max_slack + 1 calls behind. */
+/* Returns the number of own calls that are kept to be compared with messages. In the
+ * stale-synchronous allreduce other ranks are at most max_slack + 1 calls behind. */
 static unsigned own_calls_of(const ncoll_stale_params *params)
 {
     return params->partial ? PAST_MAX : to_power((unsigned)params->max_slack + 8);

@@ -2,13 +2,13 @@
 /*
  * The partial allreduce.
  *
- * S. Li, T. Ben-Nun, S. Di Girolamo, D. Alistarh, T. Hoefler: Taming Unbalanced Training Workloads in
- * Deep Learning with Partial Collective Operations, PPoPP 2020 (eager-SGD: solo and majority
- * allreduce). There a rank that is late contributes nothing to the call that the others complete
- * without it, and adds its contribution to its next one. Here each rank has a mailbox for each other
- * one, and takes each message once: a rank that is late has sent nothing yet, and its contribution is
- * used in the call in which it arrives. If a mailbox is full the sender adds up what it withholds. So
- * each contribution is used exactly once on each rank, whatever the quorums.
+ * S. Li, T. Ben-Nun, S. Di Girolamo, D. Alistarh, T. Hoefler: Taming Unbalanced Training Workloads
+ * in Deep Learning with Partial Collective Operations, PPoPP 2020 (eager-SGD: solo and majority
+ * allreduce). In that paper a late rank contributes nothing to the call that the others complete
+ * without it, and adds this contribution to the one of its next call. Here each rank has a mailbox
+ * for each other rank, and takes each message once. The contribution of a late rank is used in the
+ * call in which it arrives. If a mailbox is full, the sender adds up the contributions that it
+ * withholds. So each contribution is used exactly once on each rank, whatever the quorums.
  */
 #include <string.h>
 
@@ -41,7 +41,9 @@ static void begin(struct ncoll_stale *s, const struct run *run)
         s->ins[i].used = 0;
 }
 
-/* Takes all messages that have come. Sets s->fresh: ranks that have made as many calls. */
+/* Takes all messages that have come, and combines them into OUT. Sets s->fresh to the number of
+ * ranks, this one included, from which a contribution with the clock of this call or a later one
+ * has come. */
 static int take_all(struct ncoll_stale *s, const struct run *run)
 {
     unsigned char *out = run->call->args.out;
@@ -66,8 +68,9 @@ static int take_all(struct ncoll_stale *s, const struct run *run)
     return rc;
 }
 
-/* Returns the world rank that the run waits for: one that is behind and still here. If those alone
- * cannot make up the quorum, one that has left, so that the call fails. */
+/* Returns the world rank that the run waits for: one whose contribution has not come and that has
+ * not left. If there are too few of these for the quorum, returns one that has left, so that the
+ * call fails. */
 static int rank_to_wait_for(struct ncoll_stale *s)
 {
     unsigned can_come = 0;

@@ -3,17 +3,20 @@
  * The stale-synchronous allreduce.
  *
  * R. Iakymchuk, A. Faustino, A. Emerson, J. Barreto, V. Bartsch, R. Rodrigues, J. C. Monteiro:
- * Efficient and Eventually Consistent Collective Operations, 2022, Algorithm 1 (allreduce_ssp). There
- * the schedule is the hypercube; here it is any schedule of an allreduce, with two changes:
+ * Efficient and Eventually Consistent Collective Operations, 2022, Algorithm 1 (allreduce_ssp). The
+ * schedule of that algorithm is the hypercube. Here it is any schedule of an allreduce, with two
+ * changes:
  *
- *   WAIT  is satisfied by the newest message of its slot, if its oldest contribution has clock
- *         c - slack or later (lines 8-11, rcv_data_vec[k]); c is the clock of this call
- *   PUT   says the minimum of the clocks of what it contains (lines 7 and 13), and never waits
+ *   WAIT  is satisfied by the newest message of its slot, if the oldest contribution in it has
+ *         clock c - slack or later (lines 8-11, rcv_data_vec[k]); c is the clock of this call
+ *   PUT   sends the minimum of the clocks of the contributions in it (lines 7 and 13), and never
+ *         waits
  *
- * No circle of ranks waits for each other. Take a rank that waits in its call c in step t. The sender
- * of that slot has not sent a message of its call c (all in it would be of clock c - slack or later).
- * So it has not begun call c, or it waits in call c before a step that, in the schedule, comes before
- * t, or it waits in an earlier call. In each case (clock, place in the schedule) is less.
+ * Ranks never wait for each other in a circle. Take a rank that waits in its call c in step t. The
+ * sender of that slot has not sent a message of its own call c, since all contributions in it would
+ * have clock c - slack or later. So the sender has not begun call c; or it waits in an earlier
+ * call; or it waits in call c in a step that comes before t in the schedule. In each case the pair
+ * (clock, position in the schedule) of the sender is less than that of the rank that waits.
  */
 #include <string.h>
 
@@ -48,7 +51,7 @@ static unsigned char *write_at(const struct ncoll_stale *s, const struct run *ru
 
 /* ------------------------------------------------------------------ clocks ------------------- */
 
-/* Computes the clock of the oldest of these contributions, once in a run. */
+/* Returns the clock of the oldest contribution in a content, which is computed once in a run. */
 static uint64_t oldest(const struct ncoll_stale *s, struct content *c)
 {
     bool own = c->own || c->n_slots == 0;
@@ -69,8 +72,8 @@ static void take_older(uint64_t *clock, uint64_t other)
     *clock = *clock == 0 || other < *clock ? other : *clock;
 }
 
-/* Finds the clock of each rank's contribution; the oldest, if there are several (of slices); 0: there
- * is none. */
+/* Sets clocks[q] to the clock of rank q's contribution in a content; 0: there is none. If there are
+ * several, as of slices, it is that of the oldest. */
 static void clocks_of(struct ncoll_stale *s, const struct content *c, uint64_t *clocks)
 {
     size_t size = (size_t)s->group->size;
@@ -111,7 +114,8 @@ static int execute_put(struct ncoll_stale *s, const struct run *run, unsigned i)
     return ncoll__mail_send(s, &s->outs[s->out_of[i]], read_at(s, run, s->steps[i].a), stamp, ages);
 }
 
-/* Looks for a message that is new enough; if there is one, the run uses it. */
+/* Looks in a mailbox for a message that is new enough for this call. If there is one, sets *fresh,
+ * and the run uses the message. Returns NCOLL_OK or an error. */
 static int look(struct ncoll_stale *s, struct inbox *in, bool *fresh)
 {
     int rc = ncoll__mail_newest(s, in) ? ncoll__past_check(s, in, &in->last.stamp) : NCOLL_OK;
@@ -124,7 +128,8 @@ static int look(struct ncoll_stale *s, struct inbox *in, bool *fresh)
     return rc;
 }
 
-/* Before a rank waits it tells its senders all that it can do without, and sends what it can. */
+/* Called before a rank waits: gives all credits that it can give, and sends the withheld messages
+ * that it can send. Returns NCOLL_OK or an error. */
 static int prepare_wait(struct ncoll_stale *s, const struct inbox *in)
 {
     int rc = s->withholds ? ncoll__mail_take_ahead(s, in) : NCOLL_OK;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Compares what others have called with what this rank has called. A message says the slack of the
- * call in which it was sent, and the history hash of its sender in that call, which covers the slack
- * of all earlier calls. So it does not matter that a rank reads only some of the messages. A message
- * of a call that this rank has made is compared at once; one of a later call is a claim, which is
- * compared when this rank starts that call.
+ * Compares the calls of other ranks with those of this rank. The stamp of a message has the slack
+ * of the sender's call, and the sender's history hash in that call. This hash covers the slack of
+ * all earlier calls, so it does not matter that a rank reads only some of the messages. The stamp
+ * of a call that this rank has made is compared at once. The stamp of a later call is kept as a
+ * claim, and compared when this rank makes that call.
  */
 #include "lib/base/failure.h"
 #include "lib/base/signature.h"
@@ -20,13 +20,14 @@ static struct signature signature_with(const struct ncoll_stale *s, uint32_t sla
     return signature;
 }
 
-/* Compares a call of this rank with what another rank has told of its own. */
+/* Compares a call of this rank with the call of the same clock that `rank` has made. Returns
+ * NCOLL_OK or NCOLL_ERR_MISMATCH. */
 static int compare(struct ncoll_stale *s, const struct past_call *own, uint32_t slack,
                    uint16_t hash, int rank)
 {
     if (own->slack == slack && (!own->checked || own->hash == hash))
         return NCOLL_OK;
-    /* ranks that are still in earlier runs end these */
+    /* the mismatch breaks the run of this epoch; ranks in earlier runs finish those first */
     uint64_t epoch = own->checked ? own->epoch : s->group->credits.finished + 1;
     ncoll__mismatch_at(s->group, epoch,
                        signature_with(s, own->slack, own->checked ? own->hash : hash),
@@ -50,7 +51,8 @@ void ncoll__past_begin(struct ncoll_stale *s, const struct past_call *own)
 {
     const struct past_call *claim = &s->claims[own->clock & (s->n_claims - 1)];
 
-    if (claim->clock == own->clock) /* a call with slack 0 does not compare when it starts */
+    /* compares now, since ncoll__past_start() is not called for calls with slack 0 */
+    if (claim->clock == own->clock)
         compare(s, own, claim->slack, claim->hash, claim->rank);
 }
 
@@ -60,7 +62,7 @@ int ncoll__past_start(struct ncoll_stale *s, const struct run *run)
                      *claim = &s->claims[s->at & (s->n_claims - 1)];
 
     s->hash = (uint16_t)(run->history_hash >> AMOUNT_BITS);
-    if (own->clock != s->at) /* of the requests that have been started since, there are too many */
+    if (own->clock != s->at) /* a request begun since, of a later clock, has overwritten it */
         return NCOLL_OK;
     own->hash = s->hash;
     own->epoch = s->epoch;

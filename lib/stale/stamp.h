@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A message in a mailbox says what its contribution is. This travels in the two words of the
- * signature, which have no other use there: count, type and operation are those of the object.
+ * The stamp of a message in a mailbox describes the contribution in it. It travels in the two words
+ * of the message's signature. They have no other use in a mailbox, since count, type and operation
+ * are those of the object.
  *
  *     what     number 32 | clock 32
  *     amount   clock - min 21, signed | slack 16 | history hash 16 | next 10 | sole 1
  *
- * Only the low bits of number and clock are sent, which is enough: a rank is at most slack + 1 calls
- * ahead of another, or behind it, in the stale-synchronous allreduce, and has at most D messages of a
- * mailbox unread. (In the partial allreduce, 2^31 calls are enough.)
+ * Only the low 32 bits of number and clock are sent. They are enough: in the stale-synchronous
+ * allreduce a rank is at most slack + 1 calls ahead of another, or behind it, and has at most D
+ * unread messages in a mailbox. In the partial allreduce ranks may be up to 2^31 calls apart.
  */
 #ifndef NCOLL_LIB_STALE_STAMP_H
 #define NCOLL_LIB_STALE_STAMP_H
@@ -18,21 +19,24 @@
 
 #include "transport/window.h"
 
-/* The most places of a mailbox; the most calls that a contribution in a message may be older than it. */
+/* PLACES_MAX: the most places of a mailbox. OLDEST_TOLD: the largest clock - min for which a stamp
+ * has room. */
 #define PLACES_MAX  1024u
 #define OLDEST_TOLD 0xfffffu
 
 struct stamp {
-    uint64_t number; /* among the messages of its sender to its receiver, from 1 */
-    uint64_t clock;  /* of the call in which it was sent */
-    uint64_t min;    /* clock of the oldest contribution in it; may be larger than `clock` */
-    uint32_t slack;  /* of that call */
-    uint16_t hash;   /* history hash of its sender in that call */
+    uint64_t number; /* number among the messages from its sender to its receiver, from 1 */
+    uint64_t clock;  /* clock of the call in which the message was sent */
+    uint64_t min;    /* clock of the oldest contribution; may be larger than `clock` */
+    uint32_t slack;  /* slack of the call in which the message was sent */
+    uint16_t hash;   /* history hash of the sender in that call */
     unsigned next;   /* the place of the sender's next message in this mailbox */
-    bool sole;       /* it is the sender's own contribution of that call, and nothing else */
+    /* no ages follow the data (struct mail): all of it is the sender's own contribution, or the
+     * object keeps no clocks of ranks */
+    bool sole;
 };
 
-/* Restores a number from its low bits; it is within 2^31 of `near`. */
+/* Restores a number from its low 32 bits. The number must lie within 2^31 of `near`. */
 static inline uint64_t stamp_restore(uint32_t low, uint64_t near)
 {
     return near + (uint64_t)(int64_t)(int32_t)(low - (uint32_t)near);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The part of the machine that this process may use. It may run on the cores of its affinity, which
- * cpusets of control groups restrict, too. A control group may also limit its processor time
- * (cpu.max, or cpu.cfs_quota_us in version 1). A limit that cannot be read does not exist here.
+ * The part of the machine that this process may use: the cores of its affinity, which cpusets of
+ * control groups restrict, too; and the processor time that a control group allows (cpu.max, or
+ * cpu.cfs_quota_us in version 1). A limit that cannot be read counts as no limit.
  */
 #include <errno.h>
 #include <sched.h>
@@ -36,7 +36,7 @@ void ncoll__node_cores(struct node *node)
 
 /* ------------------------------------------------------------------ control groups ------------ */
 
-/* Reads two numbers of a file, -1 for "max". Returns how many were read. */
+/* Reads two numbers from a file, where "max" stands for -1. Returns how many were read. */
 static int numbers_in(const char *directory, const char *file, long long numbers[2])
 {
     char path[1200], text[2][32];
@@ -55,7 +55,7 @@ static int numbers_in(const char *directory, const char *file, long long numbers
     return n;
 }
 
-/* Takes the limit of one control group if it is tighter than the one found so far. */
+/* Notes the limit of a control group if it is tighter than the one found so far. */
 static void look_at(const char *directory, struct node *node)
 {
     long long v[2] = {-1, 100000}, period[2] = {100000};
@@ -77,8 +77,8 @@ static void look_at(const char *directory, struct node *node)
     node->quota_group = (uint64_t)stat_of.st_ino ^ (uint64_t)stat_of.st_dev << 48;
 }
 
-/* Looks at a control group and those above it. In a container the path may be that of another
- * namespace; the process's own group is then the top of what is mounted. */
+/* Looks at a control group and all groups above it. In a container the path may be that of another
+ * namespace; the group of the process is then the top of what is mounted. */
 static void look_up_from(const char *mount, const char *path, struct node *node)
 {
     char directory[1024];
@@ -94,7 +94,8 @@ static void look_up_from(const char *mount, const char *path, struct node *node)
     }
 }
 
-/* A line of /proc/self/cgroup is number:controllers:path; in version 2 it has no controllers. */
+/* Looks at the control groups in a line of /proc/self/cgroup, which is number:controllers:path; in
+ * version 2 it has no controllers. */
 static void look_at_line(char *line, struct node *node)
 {
     static const char *const mounts[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};

@@ -20,8 +20,8 @@ const char *ncoll__level_name(int level)
 /* ------------------------------------------------------------------ domains ------------------- */
 
 #ifdef NCOLL_HAVE_HWLOC
-/* Returns the number of the domain, from 1 in the machine's order, that contains all of these
- * cores; 0 if there is none. */
+/* Returns the number of the domain (of this type, from 1 in the order of the machine) that contains
+ * all of these cores; 0: there is none. */
 static uint32_t domain_of(hwloc_topology_t topology, hwloc_obj_type_t type, hwloc_bitmap_t cores)
 {
     hwloc_obj_t object = NULL;
@@ -46,9 +46,9 @@ static void find_in(hwloc_topology_t topology, hwloc_bitmap_t cores, struct node
         node->domains[level] = domain_of(topology, types[level], cores);
 }
 
-/* Loads the whole machine, also the parts that this process's control group may not use, so that
- * all ranks number the domains alike. If the machine has more cores than a rank can describe, no
- * domains are found. */
+/* Loads the topology of the whole machine, with the parts that the control group of this process
+ * may not use, so that all ranks number the domains alike. If the machine has more cores than a
+ * rank can describe (NODE_CORES), no domains are found. */
 void ncoll__find_domains(struct node *nodes, unsigned n)
 {
     hwloc_bitmap_t cores = hwloc_bitmap_alloc();
@@ -71,7 +71,8 @@ void ncoll__find_domains(struct node *nodes, unsigned n)
 }
 #endif
 
-/* A process that may run on all cores, or whose cores are not known, has no domain. */
+/* True if the process may run on a part of the cores only. One that may run on all cores, or whose
+ * cores are not known, has no domain. */
 static bool is_confined(const struct node *node)
 {
     long cores = 0;

@@ -7,7 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Programs that make many contexts make them one after the other. */
+/* The time for which what was read from files is used again, for programs that make many contexts
+ * one after the other. */
 #define KEEP_NS INT64_C(1000000000)
 
 static uint64_t mix(uint64_t hash, const void *bytes, size_t len)
@@ -19,14 +20,15 @@ static uint64_t mix(uint64_t hash, const void *bytes, size_t len)
     return hash;
 }
 
-/* Reads some twenty files, which takes as long as the rest of a context. */
+/* Reads some twenty files, which takes as long as everything else in making a context. */
 static struct node read_files(void)
 {
     struct node node = {.machine = UINT64_C(0xcbf29ce484222325)};
     char boot[64] = "";
     struct stat pids;
 
-    /* the running kernel (its host's name if it has no boot id), and the process namespace */
+    /* node.machine stands for the running kernel (for the name of the host if there is no boot id),
+     * node.id for the kernel and the process namespace */
     int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
     ssize_t n = fd >= 0 ? read(fd, boot, sizeof boot) : 0;
     if (fd >= 0)
@@ -57,7 +59,8 @@ struct node ncoll__node(void)
     static pid_t kept_by; /* 0: nothing is kept */
     struct node node;
 
-    if (pthread_mutex_trylock(&lock) != 0) { /* or a process was forked while it was held */
+    /* another thread has the lock, or had it when this process was forked */
+    if (pthread_mutex_trylock(&lock) != 0) {
         node = read_files();
     } else {
         int64_t now = now_ns();

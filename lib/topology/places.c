@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ranks share cores if more ranks are confined to a set of cores than the set has. The sets looked
- * at are those that some rank may use, and the one of the whole node. A limit of processor time
- * counts as so many cores, for the ranks that share it. Ranks that are not known here count if a rank
- * says so in its settings.
+ * Finds how many ranks share a core. Ranks share cores if more ranks are confined to a set of cores
+ * than it has cores. The sets that are examined are those of the ranks of a node, and all of them
+ * together. A limit of processor time counts as so many cores, for the ranks under this limit.
+ * Ranks of other jobs and contexts are not known here; they count if a rank's settings tell of them
+ * (ranks_per_core).
  */
 #include "lib/topology/places.h"
 
@@ -81,15 +82,15 @@ static bool have_own_cores(const struct node *nodes, int ranks)
     return true;
 }
 
-/* Returns the highest number of ranks that share a core, by the sets of cores of one node's ranks,
- * which are sorted; at most 1 if each rank has a core of its own. */
+/* Returns the highest number of ranks that share a core, given the sets of cores of the ranks of
+ * one node, which are sorted; at most 1 if each rank has a core of its own. */
 static double most_by_cores(const struct node *nodes, int ranks)
 {
     uint64_t all[WORDS] = {0};
     double most = 0;
 
     if (ranks == 1 ||
-        have_own_cores(nodes, ranks)) /* to count cores takes time on thousands of nodes */
+        have_own_cores(nodes, ranks)) /* counting cores would take time on thousands of nodes */
         return 0;
     for (int i = 0; i < ranks; i++) {
         bool is_new = i == 0 || memcmp(nodes[i].cores, nodes[i - 1].cores, sizeof all) != 0;
@@ -102,7 +103,7 @@ static double most_by_cores(const struct node *nodes, int ranks)
     return together > most ? together : most;
 }
 
-/* Returns the highest number by limits of processor time. */
+/* Returns the highest number of ranks per core that follows from limits of processor time. */
 static double most_by_time(const struct node *nodes, int ranks)
 {
     double most = 0;
@@ -135,7 +136,7 @@ struct places ncoll__places(struct node *nodes, int ranks, struct node own)
     struct places out = {.here = 1, .ranks_per_core = 1};
     int next;
 
-    if (!are_sorted(nodes, ranks)) /* on one node, with the same cores for all, they are */
+    if (!are_sorted(nodes, ranks)) /* on one node, with the same cores for all ranks, they are */
         qsort(nodes, (size_t)ranks, sizeof *nodes, by_place);
     for (int first = 0; first < ranks; first = next) {
         for (next = first + 1; next < ranks && nodes[next].id == nodes[first].id; next++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Facts that follow from the places of all ranks. */
+/* Facts that follow from the nodes and cores of all ranks. */
 #ifndef NCOLL_LIB_PLACES_H
 #define NCOLL_LIB_PLACES_H
 
@@ -17,8 +17,8 @@ struct places {
     double ranks_per_core;
 };
 
-/* nodes[rank] is what each rank has sent; the array gets sorted. own is that of the calling
- * rank. */
+/* Finds these facts. nodes[rank]: what each rank has sent; the array gets sorted. own: what the
+ * calling rank has sent. */
 struct places ncoll__places(struct node *nodes, int ranks, struct node own);
 
 #endif

@@ -13,14 +13,14 @@ bool ncoll__waits_for(struct ncoll_group *g, struct run *run, unsigned *peer, ui
     if (ncoll__is_stale(run->call))
         return ncoll__stale_waits_for(g, peer, slot);
     if (run->credits < run->call->plan->n_senders)
-        return false; /* it waits for its own device */
+        return false; /* the run waits for its own device */
     if (ncoll__find_holder(g, run, &holder)) {
         *peer = holder.rank;
         *slot = holder.slot != NO_SLOT ? SLOT_SINGLE_COPY | holder.slot : NO_SLOT;
         return true;
     }
     if (run->next == run->program->count)
-        return false; /* it waits for its own device */
+        return false; /* the run waits for its own device */
     const struct instruction *i = &run->program->instructions[run->next];
     *peer = i->peer;
     *slot = i->kind == STEP_WAIT ? i->slot : NO_SLOT;

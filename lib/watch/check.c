@@ -4,8 +4,9 @@
 #include "lib/plan/plan.h"
 #include "lib/watch/failure.h"
 
-/* The interval between two checks of a waiting rank; longer, for each rank that shares its core, if
- * there are many: they yield in turn, and would make a check in every turn. */
+/* The interval between two checks of a waiting rank: CHECK_NS, or CHECK_NS_PER_RANK for each rank
+ * that shares a core, if that is longer. Many ranks on a core yield in turn, and would otherwise
+ * make a check in every turn. */
 #define CHECK_NS          1000000u
 #define CHECK_NS_PER_RANK 100000.0
 
@@ -74,7 +75,8 @@ int ncoll__ready(struct ncoll_context *ctx, const int *peers, unsigned n_peers)
 
     if (rc != NCOLL_ERR_PEER)
         return rc;
-    /* The transport reports the end of a connected peer. For others an error is recorded here. */
+    /* The transport itself reports the end of a connected peer. For other peers it has only
+     * recorded an error. */
     if (ctx->failure.kind == CONTROL_NONE && !ctx->suspect.pending &&
         ctx->error.status == NCOLL_ERR_PEER && ctx->error.peer >= 0)
         ncoll__on_peer_gone(ctx, ctx->error.peer, CONTROL_PEER_FAILED, ctx->error.cause);

@@ -7,9 +7,9 @@
  * A run waits for one event at a time: a message or a credit from one rank. So the events that a
  * rank needs in order to go on form a path of runs:
  *
- *     a run of this rank - what it waits for, a run of that rank has to do
- *                          or a call has to, which the rank cannot make before another run is over
- *                        - what that waits for ..
+ *     a run of this rank waits for an event, which another rank has to cause, in a run or a call;
+ *       that run, or a run that must end before that rank can begin that call, waits for an event;
+ *         and so on
  *
  * A rank that waits for long sends a question along the path: it tells its position to the rank
  * that it waits for. If that rank cannot do what the teller waits for before one of its own runs
@@ -33,10 +33,10 @@
  * One rank of a circle is enough to find it, so each rank passes on only questions of higher ranks.
  * Questions of ranks that wait for the circle but are not part of it go round as well. A peer takes
  * one position at a time. So that every rank's question gets its turn, a rank passes the same
- * question on again only after a time that grows with the number of ranks. What cannot be passed on
- * yet it keeps, and then tells that peer nothing of its own. It keeps one question for each of a few
- * peers, that of the highest rank: a peer in no call of ncoll takes none, and must not keep back those
- * for others.
+ * question on again only after a time that grows with the number of ranks. A rank keeps a question
+ * that it cannot pass on yet, and tells the peer nothing of its own until it has passed the
+ * question on. It keeps one question for each of a few peers: that of the highest rank. A peer that
+ * is in no call of ncoll takes no questions; it must not hold up those for other peers.
  */
 #include <string.h>
 
@@ -48,7 +48,7 @@
 #include "lib/run/call.h"
 #include "lib/deliver/memory.h"
 
-/* time after which one rank may pass on the same question again, per rank of the job */
+/* Time in ns after which a rank may pass on the same question again, for each rank of the job. */
 #define TURN_NS UINT64_C(100000000)
 
 /* An unfinished run of this rank. */
@@ -96,10 +96,10 @@ bool ncoll__tell(struct ncoll_group *g, struct run *run, const struct question *
     return to != NULL && to->by->ops->tell(to->by, to, &position);
 }
 
-/* ------------------------------------------------------------------ what it takes ------------- */
+/* ------------------------------------------------------------------ who holds up whom --------- */
 
-/* True if the run will still execute the step that the teller waits for: a put, or a wait that
- * copies. */
+/* True if the run has yet to execute the step that the teller waits for: a put, or the wait of a
+ * single copy. */
 static bool will_do(const struct waiting *w, int teller, uint32_t slot)
 {
     bool get = (slot & SLOT_SINGLE_COPY) != 0;
@@ -140,8 +140,9 @@ static struct waiting holds_up_user(const struct ncoll_context *ctx)
                : w;
 }
 
-/* True if a rank has got the credit that it needs to put in a run. This rank may have finished
- * enough runs without having told so: it may tell only when it starts that run (credit.h). */
+/* True if this rank has given a rank the credit that it needs to put in the run of this epoch. This
+ * rank may have finished enough runs and not have given the credit yet, since it may do that only
+ * when it starts that run (credit.h). */
 static bool has_told(const struct ncoll_group *g, int world, uint64_t epoch)
 {
     for (unsigned q = 0; q < (unsigned)g->size; q++)
@@ -158,8 +159,8 @@ static bool is_of_mailboxes(const struct position *p)
            !radix_is_list(fields.radix) && fields.root > 0;
 }
 
-/* Returns the run of this rank that must advance before this rank does what the teller waits for.
- * Returns `nobody` if that is already on its way, or does not depend on such a run. */
+/* Returns the run of this rank that must advance before this rank does what the teller waits for;
+ * `nobody` if that is already on its way, or does not depend on such a run. */
 static struct waiting holds_up(struct ncoll_group *g, int teller, const struct position *p)
 {
     bool credit = p->slot == NO_SLOT;
@@ -212,7 +213,8 @@ static uint64_t hash(const struct question *q)
     return h;
 }
 
-/* Returns the entry of a question, which may be passed on if it is not in there; NULL: it was, recently. */
+/* Returns the entry of ctx->passed_on for a question that may be passed on now; NULL: it was passed
+ * on recently. */
 static struct passed_on *entry_of(struct ncoll_context *ctx, uint64_t question)
 {
     struct passed_on *last = &ctx->passed_on[question % PASSED_ON];
@@ -240,8 +242,9 @@ bool ncoll__is_held_for(const struct ncoll_context *ctx, int rank)
     return held_for(ctx, rank) != NULL;
 }
 
-/* Keeps what could not be passed on to a rank for the next time: in place of what is kept for that rank, else in a
- * free place, else in that of the lowest rank; unless that is of a higher rank. */
+/* Keeps a question that could not be passed on to a rank, for the next time. It takes the place of
+ * the question that is kept for that rank; else a free place; else the place of the question of the
+ * lowest rank. It never takes the place of a question of the same rank or of a higher one. */
 static void hold(struct ncoll_context *ctx, int to, int teller, const struct position *p)
 {
     struct held_question *place = (struct held_question *)held_for(ctx, to);
@@ -256,7 +259,7 @@ static void hold(struct ncoll_context *ctx, int to, int teller, const struct pos
 }
 
 /* Passes the question on to the peer that the run waits for, unless that was done recently. Returns
- * false if it could not be told. */
+ * false if the peer could not be told. */
 static bool pass_on(const struct waiting *w, const struct question *q)
 {
     struct ncoll_context *ctx = w->group->ctx;
@@ -271,10 +274,11 @@ static bool pass_on(const struct waiting *w, const struct question *q)
 }
 
 /* Handles the position of a neighbour that looks at a slot of this rank: asks the sender of that
- * message. Returns false if this rank has not started that call. */
+ * message. Returns false if this rank has not started the run of that position. */
 static bool ask_sender(struct ncoll_group *g, int teller, const struct position *p)
 {
-    uint64_t question = ~hash(&p->question); /* not that of this rank's own run */
+    /* another number than the one by which pass_on() remembers this question */
+    uint64_t question = ~hash(&p->question);
     struct transport *t = g->ctx->transport;
     unsigned slot = p->slot & ~SLOT_LOOKS;
 

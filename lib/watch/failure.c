@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Failures. The first event that breaks the job for this rank is kept, told once to every connected
- * peer, and returned by every later call. Peers pass it on. So all ranks end with the same error,
- * even those that are not connected to the rank that failed.
+ * Failures. A rank keeps the first event that breaks the job, tells it once to every connected
+ * peer, and returns it from every later call. Peers pass it on. So all ranks end with the same
+ * error, even those that are not connected to the rank that failed.
  */
 #include <stdio.h>
 #include <string.h>
@@ -46,8 +46,9 @@ void ncoll__on_control(void *arg, int from_rank, const struct control *message)
 
 /*
  * Makes the end of this context a failure in two cases. If peers are being connected, some of them
- * wait for this rank but are not connected to it, so they cannot be told. If this rank lets others
- * read its memory, they would not notice its end. The connected peers pass the failure on.
+ * wait for this rank but are not connected to it, so that it cannot tell them. If other ranks may
+ * read this rank's memory, they would not notice that it ends. The connected peers pass the failure
+ * on.
  */
 void ncoll__quit(struct ncoll_context *ctx)
 {
@@ -115,7 +116,8 @@ static void spread(struct ncoll_context *ctx)
     }
 }
 
-/* Adds the codec of this rank to the error of a mismatch, if one of the two calls is its own. */
+/* Appends the codec of this rank to the error of a mismatch, if one of the two calls is this
+ * rank's. */
 static void explain_codecs(const struct ncoll_context *ctx, const struct failure *f, char *text,
                            size_t size)
 {
@@ -136,7 +138,7 @@ static void explain_codecs(const struct ncoll_context *ctx, const struct failure
                  z->name.text, z->codec.flags, (unsigned long long)z->codec.parameters);
 }
 
-/* Adds details to the error of a mismatch. *remedy changes only if there is a better one. */
+/* Writes details of a mismatch to `text`. *remedy changes only if there is a better one. */
 static void explain_mismatch(const struct ncoll_context *ctx, const struct failure *f, char *text,
                              size_t size, const char **remedy)
 {

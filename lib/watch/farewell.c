@@ -3,18 +3,18 @@
  * This file finds calls that one rank has made and another has not, when the ranks leave.
  *
  * A call that waits for nobody, such as a bcast at its root, returns NCOLL_OK even if no other rank
- * makes it. A later call would show the difference (mismatch.c); the last calls are compared here. A
- * rank that leaves tells every peer it has a connection with which calls it has made on the groups
- * that both are in: their number, the hash of their history, and the signature of the last one. The
- * rank that leaves later compares this with its own calls. It does not wait: if the peer has not left
- * yet, there is no farewell to compare.
+ * makes it. A later call would show the difference (mismatch.c); if there is none, it is found
+ * here. A rank that leaves sends every connected peer a farewell: the calls that it has made on the
+ * groups that both are in, by their number, the hash of their history, and the signature of the
+ * last one. The rank that leaves later compares this with its own calls. It does not wait: if the
+ * peer has not left yet, there is no farewell to compare.
  *
- * In a correct program all members of a group make the same calls and have ended them when they
- * leave, so that all three are equal. A group that is freed is freed by all of its members. A
- * rank whose job has failed, or that leaves in the middle of a call, does not know what the others
- * have called: it tells nothing and compares nothing.
+ * In a correct program all members of a group make the same calls, and have ended them when they
+ * leave, so that number, hash and signature are equal. A group that is freed is freed by all of its
+ * members. A rank whose job has failed, or that leaves in the middle of a call, does not know what
+ * the others have called: it tells nothing and compares nothing.
  *
- * The message describes the world and the latest groups one by one, and all groups together by one
+ * A farewell describes the world and the latest groups one by one, and all groups together by a
  * checksum.
  */
 #include <stdio.h>
@@ -26,7 +26,7 @@
 
 /* The farewells of this rank to its peers. */
 struct farewells {
-    unsigned *place; /* [ranks] 1 + index of the rank in `to`; 0: it is not connected */
+    unsigned *place; /* [ranks] 1 + index of the rank's farewell in `to`; 0: it is not connected */
     struct farewell *to;
 };
 
@@ -77,13 +77,15 @@ static void add(struct farewells *all, const struct ncoll_group *g)
     }
 }
 
-/* A partial allreduce goes on without ranks that leave earlier. */
+/* True if a rank may leave when others have yet to make calls on the group: a partial allreduce
+ * goes on without ranks that have left. */
 static bool may_make_fewer_calls(const struct ncoll_group *g)
 {
     return g->stale != NULL && g->stale->params.partial;
 }
 
-/* Returns false if this rank does not know its calls, is connected to no peer, or has no memory. */
+/* Writes the farewells to all connected peers. Returns false if this rank does not know its calls,
+ * is connected to no peer, or has no memory. */
 static bool write_farewells(struct ncoll_context *ctx, struct farewells *all)
 {
     struct transport *t = ctx->transport;
@@ -119,14 +121,15 @@ static void say(void *arg, int rank, struct farewell *out)
 
 /* A difference between the calls of two ranks on a group that both are in. */
 struct difference {
-    const struct ncoll_group *group; /* NULL: one of those that are not told one by one */
-    int rank[2];                     /* that called signature[0], signature[1] */
-    bool called[2];                  /* false: made no call there */
+    const struct ncoll_group *group; /* NULL: a group of which only the checksum tells */
+    int rank[2];                     /* the ranks that called signature[0] and signature[1] */
+    bool called[2];                  /* false: that rank made no call there */
     struct signature signature[2];
 };
 
-/* Finds the call in which the two ranks differ. It has the first run that only one of them has, or
- * the last run of the peer, if both have it. Of the peer's runs only the last is known. */
+/* Finds the call in which this rank and the peer differ: that of the first run that only one of
+ * them has; or of the peer's last run, if both have it. Only the last of the peer's runs is
+ * known. */
 static void find_call(const struct ncoll_group *g, const struct called *theirs, int peer,
                       struct difference *out)
 {
@@ -160,7 +163,7 @@ static const struct ncoll_group *group_by_name(const struct ncoll_context *ctx, 
     return g;
 }
 
-/* True if the two have called different things. */
+/* Returns true if the farewells of two ranks show that they made different calls, and sets *out. */
 static bool differ(const struct ncoll_context *ctx, const struct farewell *mine,
                    const struct farewell *theirs, int peer, struct difference *out)
 {
@@ -211,7 +214,8 @@ static void report(struct ncoll_context *ctx, const struct difference *d)
                text, where);
 }
 
-/* One difference is enough: others follow from it, or are like it. */
+/* Compares this rank's calls with those of peers that have left, and reports one difference: others
+ * follow from it, or are like it. */
 static void compare(struct ncoll_context *ctx, const struct farewells *all)
 {
     struct transport *t = ctx->transport;

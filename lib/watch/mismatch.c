@@ -2,20 +2,20 @@
 /*
  * This file finds ranks that call different things, and names them.
  *
- * A message carries the signature of its sender's call (signature.h), and its receiver compares.
- * There are cases that this comparison does not find.
+ * A message carries the signature of its sender's call (signature.h), and its receiver compares it
+ * with that of its own call. This comparison does not find two cases.
  *
- * A message arrives in a slot that the receiver's call does not use. A rank that waits searches for
- * such messages. A rank that does not wait overlooks it, but from then on the history hashes of the
- * two ranks differ. A rank that finds different hashes reports it. A rank that has waited for long
- * in an earlier run then gives up, too. It may never see a message of its own: a block may be empty
- * for one rank and not for the other.
+ * First, a message arrives in a slot that the receiver's call does not use. A rank that waits
+ * searches for such messages. A rank that does not wait overlooks it, but from then on the history
+ * hashes of the two ranks differ. A rank that finds different hashes reports them. A rank that has
+ * waited for long in an earlier run then gives up, too. It may never get a message that shows the
+ * mismatch: a block may be empty for one rank and not for the other.
  *
- * There is no message at all: two ranks wait for each other, each in its own call. So a rank that
- * has waited for long sends its *position*, the signature of its run, to the peer that it waits
- * for. The peer compares it with the signature of its own run of the same epoch. This reveals every
- * deadlock among a group's calls. Take a rank that waits for ever, and let e be the epoch of its
- * first unfinished run. The peer that it waits for
+ * Second, there is no message at all: two ranks wait for each other, each in its own call. So a
+ * rank that has waited for long sends its *position*, the signature of its run, to the peer that it
+ * waits for. The peer compares it with the signature of its own run of the same epoch. This reveals
+ * every deadlock among a group's calls. Take a rank that waits for ever, and let e be the epoch of
+ * its first unfinished run. The peer that it waits for
  *   - has started epoch e with another signature, and has finished all earlier epochs: it reports
  *     the mismatch; or
  *   - has started epoch e with the same signature, so that its schedule has the put or the credit:
@@ -49,13 +49,13 @@
 #include "lib/plan/compile.h"
 #include "lib/stale/stale.h"
 
-/* A rank that waits in the same run for this long tells its position, and again after each such
+/* A rank that waits in the same run for this time tells its position, and again after each such
  * interval. */
 #define TELL_NS 40000000u
-/* Groups that are searched each time for messages of other calls. */
+/* The number of groups that one check searches for messages of other calls. */
 #define LOOKS 16u
-/* Slots that are searched each time, and further ones that are searched, in turn, if a run has
- * waited for TELL_NS. A large group has thousands of slots. */
+/* The number of slots of a group that one check searches, and the number of further slots that are
+ * searched, in turn, if a run has waited for TELL_NS. A large group has thousands of slots. */
 #define FIRST_SLOTS   64u
 #define FURTHER_SLOTS 64u
 #define PAGE_BYTES    4096u /* the smallest page of any system */
@@ -101,8 +101,9 @@ static void check_group(struct ncoll_group *g)
             look_for_strangers(g, run_of(g, e), 0, FIRST_SLOTS);
 }
 
-/* True if some memory of the slots from `first` to before `end` has been written. The kernel knows:
- * looking there would take memory for slots that nobody has written, most of those of each rank. */
+/* True if some memory of the slots from `first` to before `end` has been written. It asks the
+ * kernel: reading the slots would allocate memory for those that nobody has written, which are most
+ * slots of a rank. */
 static bool are_written(const struct window *w, unsigned first, unsigned end)
 {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -117,7 +118,7 @@ static bool are_written(const struct window *w, unsigned first, unsigned end)
     return any & 1;
 }
 
-/* Searches some of the further slots, the next ones each time. */
+/* Searches some of the slots behind FIRST_SLOTS, the next ones each time. */
 static void look_further(struct ncoll_group *g)
 {
     unsigned n_slots = g->window->shape.n_slots, first = FIRST_SLOTS + g->slots_seen;
@@ -148,9 +149,9 @@ static void check_groups(struct ncoll_context *ctx)
 
 /* ------------------------------------------------------------------ positions ----------------- */
 
-/* Handles the case that others have found in a later run that history hashes differ. This run may
- * be the one in which ranks made different calls. The ranks that have given up will not return to
- * it, and this rank has waited in it for long. */
+/* Handles the case that other ranks have found different history hashes in a later run. This run
+ * may be the one in which ranks made different calls. The ranks that have given up will not return
+ * to it, and this rank has waited in it for long. */
 static void give_up_past(struct ncoll_group *g, uint64_t epoch)
 {
     struct failure failure = g->ctx->failure;
@@ -162,8 +163,8 @@ static void give_up_past(struct ncoll_group *g, uint64_t epoch)
     ncoll__broken(g->ctx, &failure);
 }
 
-/* Tells the position of one run, each time another one, if the first run has not advanced since the
- * last time. */
+/* Tells the position of one unfinished run, each time another one, if the first unfinished run is
+ * the same as the last time. */
 static void tell_position(struct ncoll_group *g)
 {
     uint64_t first = g->credits.finished + 1, n = g->next_epoch - first;
@@ -216,7 +217,8 @@ void ncoll__on_position(void *arg, int from_rank, const struct position *p)
     if (p->kind == POSITION_ANSWERS)
         return;
     ncoll__ask_on(ctx, from_rank, p);
-    /* A peer takes one position at a time: an answer each time would leave no room for questions. */
+    /* A peer takes one position at a time: an answer each time would leave no room for
+     * questions. */
     if (p->kind == POSITION_ASKS && !ncoll__is_held_for(ctx, from_rank) &&
         ncoll__hash_on(ctx->tells, (uint64_t)from_rank) % 2 == 0)
         ncoll__answer(ctx, from_rank);

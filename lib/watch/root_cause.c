@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Finds the root cause of a peer's end: that peer itself, or another rank because of which it gave
- * up. A rank that gives up announces it before others can see its end: to the peers that it is
- * connected to, and to the bootstrap, which all ranks can ask. While ranks connect, one side of a
- * pair may not be connected to the other yet. A peer that ends then may have been unable to tell
- * this rank, so this rank asks the bootstrap, or waits for news from other peers. During this short
- * time the peer is only suspected. At all other times the announcement of a peer arrives before its
- * end.
+ * Finds the root cause of a peer's end: that peer itself, or another rank whose failure made it
+ * give up. A rank that gives up announces the root cause before others can see its end: to the
+ * peers that it is connected to, and to the bootstrap, which all ranks can ask. While ranks
+ * connect, one side of a pair may not be connected to the other yet. A peer that ends then may have
+ * been unable to tell this rank, so this rank asks the bootstrap, or waits for news from other
+ * peers. During this short time it only suspects the peer. At all other times the announcement of a
+ * peer arrives before its end.
  */
 #include <stdio.h>
 #include <string.h>
@@ -33,7 +33,7 @@ int ncoll__culprit(struct ncoll_context *ctx, int rank)
     struct bootstrap *b = ctx->bootstrap;
     int who = b != NULL && b->ops->culprit != NULL ? b->ops->culprit(b, rank) : -1;
 
-    /* the peer named this rank because it could not reach it; but this rank is alive */
+    /* a peer names this rank if it could not reach it; but this rank is alive */
     return who == ctx->rank ? rank : who;
 }
 

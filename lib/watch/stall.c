@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Calls without progress: for how long there was none, and what they wait for, in words.
+ * Finds calls without progress, and describes in words for how long there was none and what they
+ * wait for.
  *
  * A waiting rank checks for progress whenever it looks after its peers (ncoll__check()), about once
  * a millisecond. So short calls pay nothing. A rank that has waited for ASK_NS asks the ranks that
  * it waits for what they wait for themselves; it does so with the position that it tells them every
  * 40 ms (mismatch.c). A rank that waits as well answers with the rank that it waits for, and with
  * the last rank of the chain of waiting ranks, as far as it knows that chain. So after a few rounds
- * every rank of a chain knows its last rank: one that does not answer, since it is in no call or is
- * stopped.
+ * every rank of a chain knows the last rank of the chain: one that does not answer, since it is in
+ * no call or is stopped.
  */
 #include <stdio.h>
 #include <string.h>
@@ -20,22 +21,22 @@
 #include "lib/watch/failure.h"
 
 #define ASK_NS 400000000u
-/* A rank repeats what it waits for at shorter intervals than this. Older answers are ignored. */
+/* Older answers than this are ignored: a rank that still waits has told anew what it waits for. */
 #define FRESH_NS 2000000000u
-/* A rank that has not answered for this long is taken for one that does not answer. */
+/* A rank that has waited for this long for an answer says that the other rank does not answer. */
 #define SILENT_NS (ASK_NS + 400000000u)
 
 #define RANKS_NAMED 4u
-/* The number of groups that one check warns about. */
+/* The number of groups about which one check logs warnings. */
 #define WARNINGS 4u
 
 /* The events and ranks that the unfinished calls of a group wait for. */
 struct waits {
     const struct call *call; /* the first of these calls; NULL: there is none */
-    struct awaits first;     /* event of the first call; rank -1: it waits for no rank */
-    bool connecting;         /* it waits for connections with these ranks */
+    struct awaits first;     /* event that this call waits for; rank -1: it waits for no rank */
+    bool connecting;         /* the first call waits for connections with `ranks` */
     int ranks[RANKS_NAMED];  /* world ranks, each once */
-    unsigned n, more;        /* ranks named, and further ranks */
+    unsigned n, more;        /* number of ranks in `ranks`, and of further ranks */
 };
 
 /* ------------------------------------------------------------------ finding ------------------- */
@@ -110,7 +111,8 @@ static void name_ranks(const struct waits *w, char *text, size_t size)
         snprintf(text + at, size - at, " and %u more", w->more);
 }
 
-/* Appends the last answer of the first rank, as in ", which waits for rank 5"; or nothing. */
+/* Writes the latest answer of a rank that the group waits for, as in ", which waits for rank 5"; or
+ * an empty text. */
 static void tell_of_rank(struct ncoll_group *g, int rank, char *text, size_t size)
 {
     struct ncoll_context *ctx = g->ctx;
@@ -188,7 +190,8 @@ bool ncoll__is_stalled(const struct ncoll_group *g)
     return r->since_ns != 0 && ncoll__now_ns(g->ctx) - r->since_ns >= ASK_NS;
 }
 
-/* Stores a position in place of an earlier one of that rank, or else in place of the oldest one. */
+/* Stores a position in place of an earlier one of the same rank, or else in place of the oldest
+ * one. */
 void ncoll__heard(struct ncoll_context *ctx, int rank, const struct position *position)
 {
     struct heard *place = &ctx->heard[0];
@@ -211,7 +214,8 @@ const struct heard *ncoll__last_heard(const struct ncoll_context *ctx, int rank)
     return NULL;
 }
 
-/* Returns the last rank of the chain that begins with a rank that this one waits for. */
+/* Returns the last rank of the chain of waiting ranks that begins with `rank`, which this rank
+ * waits for, as far as the chain is known. */
 static int end_of_chain(struct ncoll_context *ctx, int rank)
 {
     const struct heard *heard = ncoll__last_heard(ctx, rank);
@@ -246,9 +250,9 @@ void ncoll__answer(struct ncoll_context *ctx, int asker)
         to->by->ops->tell(to->by, to, &position);
 }
 
-/* ------------------------------------------------------------------ when ---------------------- */
+/* ------------------------------------------------------------------ watching ------------------ */
 
-/* True if the rank that this one waits for waits for a third rank. It then logs the warning
+/* True if `rank`, which this rank waits for, waits for a third rank. Then `rank` logs the warning
  * itself. */
 static bool is_told_by_another(struct ncoll_context *ctx, int rank)
 {
@@ -259,8 +263,8 @@ static bool is_told_by_another(struct ncoll_context *ctx, int rank)
            heard->position.question.rank != ctx->rank;
 }
 
-/* Logs a warning. If many ranks wait for one through others, only rank 0 and the ranks that wait
- * for it directly warn. */
+/* Logs a warning. If ranks wait for one rank through others, only rank 0 and the ranks that wait
+ * for it directly warn; the others log the same as information. */
 static void warn(struct ncoll_group *g)
 {
     struct ncoll_context *ctx = g->ctx;
