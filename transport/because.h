@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The reason of an error, beside its status. Functions that record an error take both in one number,
- * `what`: BECAUSE(NCOLL_ERR_RESOURCE, NO_DESCRIPTORS). A bare status will do if there is just one
- * reason for it: NCOLL_ERR_ARGUMENT, NCOLL_ERR_MEMORY, NCOLL_ERR_INTERNAL. A test looks at all places.
+ * An error has a status and a reason, which is more precise. Functions that record an error take
+ * both packed into one int, `what`: BECAUSE(NCOLL_ERR_RESOURCE, NO_DESCRIPTORS). A bare status is
+ * enough if it has only one reason: NCOLL_ERR_ARGUMENT, NCOLL_ERR_MEMORY, NCOLL_ERR_INTERNAL.
+ * test/floors/reasons.py checks all calls of these functions.
  */
 #ifndef NCOLL_TRANSPORT_BECAUSE_H
 #define NCOLL_TRANSPORT_BECAUSE_H
@@ -10,7 +11,7 @@
 #include "ncoll.h"
 
 #define BECAUSE(status, reason) BECAUSE_OF(status, NCOLL_REASON_##reason)
-/* As BECAUSE(), for a reason or a status that is known only at run time. */
+/* Does the same as BECAUSE() for a reason or a status that is known only at run time. */
 #define BECAUSE_OF(status, reason) ((int)(reason)*256 + 128 - (int)(status))
 
 static inline ncoll_status because_status(int what)
@@ -18,7 +19,7 @@ static inline ncoll_status because_status(int what)
     return (ncoll_status)(what < 256 ? what : 128 - what % 256);
 }
 
-/* Returns the reason; the usual one if none was given. */
+/* Returns the reason in `what`; if `what` is a bare status, the usual reason of that status. */
 static inline ncoll_reason because_reason(int what)
 {
     if (what >= 256)

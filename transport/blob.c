@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Byte strings that are built piece by piece, to be published. */
+/* Byte strings that grow piece by piece, for data that goes through the bootstrap. */
 #include <stdlib.h>
 #include <string.h>
 

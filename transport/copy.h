@@ -16,14 +16,14 @@
 #include <stdint.h>
 #include <string.h>
 
-/* A shorter copy is done before a string move has started. */
+/* The shortest copy for which a string move is worth the time that it takes to start. */
 #define STRING_BYTES 2048u
 
 #if defined __x86_64__ && !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
 #include <cpuid.h>
 
-/* True if the processor has fast string moves (ERMS). The answer is kept, since a hypervisor may
- * have to give it. */
+/* True if the processor has fast string moves (ERMS). Callers keep the result: in a virtual machine
+ * the hypervisor emulates the CPUID instruction, which takes long. */
 static inline bool ncoll__moves_strings(void)
 {
     unsigned a, b, c, d;
@@ -31,8 +31,8 @@ static inline bool ncoll__moves_strings(void)
     return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b >> 9 & 1) != 0;
 }
 
-/* Copies with a string move, which writes whole cache lines but for the first and the last. The
- * buffers do not overlap. */
+/* Copies with a string move. Except for the first and the last one, it writes whole cache lines.
+ * The buffers do not overlap. */
 static inline void ncoll__move_string(unsigned char *to, const unsigned char *from,
                                       size_t len_bytes)
 {

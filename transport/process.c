@@ -18,7 +18,7 @@
 
 #define STAT_BYTES 512
 
-/* Reads what /proc has of a process, from its state on; NULL: nothing. */
+/* Reads /proc/PID/stat into `text`. Returns the fields from the state on; NULL: not readable. */
 static const char *stat_of(pid_t pid, char text[STAT_BYTES])
 {
     char path[32];
@@ -37,7 +37,7 @@ static const char *stat_of(pid_t pid, char text[STAT_BYTES])
     return name_end != NULL ? name_end + 1 : NULL;
 }
 
-/* Returns the start time of a process; 0 if it cannot be known. *ended: it is a zombie. */
+/* Returns the start time of a process; 0: not known. *ended: the process is a zombie. */
 static unsigned long long start_time(pid_t pid, bool *ended)
 {
     unsigned long long started;
@@ -65,7 +65,7 @@ int ncoll__process_cpu(pid_t pid)
     return field != NULL ? atoi(field) : -1;
 }
 
-/* Opens a pidfd, if the program then still has half of its file descriptors. */
+/* Opens a pidfd, unless fewer than half of the program's file descriptors would be left. */
 static int open_pidfd(pid_t pid)
 {
     struct rlimit limit;

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "transport/push.h"
 
-/* The first copies take both ways in turn; later one in TRY_AGAIN takes the way that is not used. */
+/* The first FIRST copies use ordinary and streaming stores in turn. Later one copy in TRY_AGAIN
+ * uses the kind that is not in use, to measure its cost again. */
 #define FIRST     8u
 #define TRY_AGAIN 128u
-/* Streaming stores are used where the others take so many times as long. */
+/* Streaming stores are used where ordinary ones take more than this many times as long. */
 #define RATIO 6u
 
-#define SCALE 16u /* of struct push */
-/* A cost rises by an eighth of what was measured above it, and not by more than itself: a rank may
- * have lost its core meanwhile. It falls at once. */
+#define SCALE 16u /* costs in struct push are in 1/16 of a tick */
+/* If a copy takes longer than the noted cost, the cost rises by an eighth of the difference, at
+ * most by an eighth of itself: the rank may have lost its core during the copy. The cost falls at
+ * once. */
 #define RISE 8u
 
 bool ncoll__push_streams(const struct push *p)
@@ -49,7 +51,7 @@ static void copy_cached(bool moves_strings, unsigned char *to, const unsigned ch
 
 #define LINE 64u
 
-/* Copies with streaming stores of whole cache lines, but for the first and the last one. */
+/* Copies with streaming stores of whole cache lines, except for the first and the last one. */
 static void copy_streaming(unsigned char *to, const unsigned char *from, size_t len_bytes)
 {
     size_t head = -(uintptr_t)to % LINE;

@@ -3,9 +3,9 @@
 #define NCOLL_TRANSPORT_RELAX_H
 
 /*
- * Pauses between two looks at a flag. It saves power, and also time: with fewer looks the cache
- * line stays with its writer. A bare exchange between two cores took 54 ns without the pause and 43
- * ns with it.
+ * Pauses between two reads of a flag. The pause saves power, and also time: with fewer reads the
+ * cache line stays with its writer. An exchange of two flags between two cores took 54 ns without
+ * the pause and 43 ns with it.
  */
 static inline void ncoll__relax(void)
 {

@@ -2,38 +2,39 @@
 /*
  * The window. Each rank of a group owns one window, in memory that its peers can write:
  *
- *     struct advertisement_box advertisements[places][ADVERTISEMENTS];  from the receivers
- *     struct slot slots[n_slots][EPOCHS];   for each slot one per epoch, used in turn
+ *     struct advertisement_box advertisements[places][ADVERTISEMENTS];  written by receivers
+ *     struct slot slots[n_slots][EPOCHS];   EPOCHS instances of each slot, used in turn
  *     uint64_t got[n_slots][EPOCHS];        epoch of the last single copy that this rank has got
  *     uint64_t credits[ranks];              epochs that the ranks of the group have finished
  *     bulk[EPOCHS][bulk_bytes];             payload that does not fit into a slot
  *
  * and scratch[EPOCHS][scratch_bytes], which only the owner writes. Peers of its node can read it.
  *
- * A window is large, and plans use little of it (struct window_extent). A device knows only what
- * plans have used so far: advertisements and slots from their beginning, and as many bytes of bulk
- * memory and scratch of each epoch. It writes neither `got`, which is for ranks of the node, nor
- * credits.
+ * A window is large, and plans use little of it (struct window_extent). Only the part that plans
+ * have used so far is registered with a device: advertisements, the first slots, and the first
+ * bytes of the bulk memory and the scratch of each epoch. A device writes neither `got`, which is
+ * for ranks of the node, nor credits, which the receiver stores itself when a word about them
+ * arrives.
  *
- * Epochs count the runs of schedules in a group, from 1. A slot has one writer and one reader per
- * epoch, and neighbours may look at it. Its flag holds the epoch of the message in it, so an old
- * flag never equals a new epoch. The reader acquires the flag, then reads signature and payload.
- * The signature describes the call (see lib/base/signature.h), so that a mismatched call is seen at
- * the first message.
+ * Epochs count the runs of schedules in a group, from 1. In each epoch a slot has one writer and
+ * one reader; neighbours may look at it, too. The flag of a slot holds the epoch of the message in
+ * it, so an old flag never equals a new epoch. The reader acquires the flag, then reads signature
+ * and payload. The signature describes the call (see lib/base/signature.h), so that a mismatch is
+ * noticed at the first message.
  *
- * A message of up to SLOT_PAYLOAD bytes lies in the slot itself. For a longer one the slot has only
- * the signature and the route (enum route). Its payload lies in the bulk memory of the same epoch,
- * at an offset that both sides compute from the schedule; or in the receiver's OUT, if the receiver
- * has advertised a place there; or it stays in the sender's memory, where a receiver of the same
- * node reads it, or from where that receiver copies it. Messages that neighbours look at lie in the
- * slot or the bulk memory.
+ * A message of up to SLOT_PAYLOAD bytes lies in the slot itself. For a longer message the slot has
+ * only the signature and the route (enum route). The payload then lies in the bulk memory of the
+ * same epoch, at an offset that both sides compute from the schedule; or in the receiver's OUT, if
+ * the receiver has advertised OUT to the sender; or it stays in the sender's memory, where a
+ * receiver on the same node reads it, or from where that receiver copies it. Messages that
+ * neighbours look at lie in the slot or the bulk memory.
  *
  *   shm    the writer stores payload and signature, then flag with release order; the acquiring
  *          load of flag orders its reads after it.
  *   verbs  the device writes signature and payload (one RDMA write with immediate; bulk data as a
- *          plain RDMA write before it on the same queue pair, which RC keeps in order); progress()
- *          at the receiver drains the completion, of two cards both, and raises flag itself, which
- *          orders its reads after the DMA.
+ *          plain RDMA write before it on the same queue pair, which RC keeps in order); at the
+ *          receiver progress() polls the completion (with two cards, both completions), and then
+ *          stores flag itself, so all reads after the flag come after the DMA.
  */
 #ifndef NCOLL_TRANSPORT_WINDOW_H
 #define NCOLL_TRANSPORT_WINDOW_H
@@ -46,7 +47,7 @@
 #define EPOCHS       8u /* sets of slots, bulk memory and scratch */
 #define SLOT_BYTES   256
 #define SLOT_PAYLOAD (SLOT_BYTES - 24)
-#define NO_SLOT      UINT32_MAX /* used in place of a slot number: no slot */
+#define NO_SLOT      UINT32_MAX /* means "no slot" in place of a slot number */
 
 /* The signature of a rank's call, as two words that can be compared: see lib/base/signature.h. It
  * is never all 0. */
@@ -59,8 +60,9 @@ static inline bool signature_equal(struct signature a, struct signature b)
     return a.what == b.what && a.amount == b.amount;
 }
 
-/* Reads each word once. Two ranks that call different things may put into the same slot, one after
- * the other. The signature that was compared must be the one that is reported. */
+/* Returns a copy of a signature, each word of which is read once. Two ranks with different calls
+ * may write to the same slot one after the other, so the caller must not read the slot once to
+ * compare the signature and once more to report it. */
 static inline struct signature signature_read(const struct signature *signature)
 {
     return (struct signature){__atomic_load_n(&signature->what, __ATOMIC_RELAXED),
@@ -78,7 +80,7 @@ enum route {
     ROUTE_BULK,        /* put into the receiver's bulk memory */
     ROUTE_PLACED,      /* put into the receiver's OUT, at a place that it has advertised */
     ROUTE_PEER_READ,   /* stays in the sender's memory, which the receiver maps and reads */
-    ROUTE_SINGLE_COPY, /* stays in memory of the sender's user, from where the receiver copies it */
+    ROUTE_SINGLE_COPY, /* stays in the sender's user memory, from where the receiver copies it */
 };
 
 struct slot {
@@ -88,34 +90,36 @@ struct slot {
         unsigned char payload[SLOT_PAYLOAD];
         struct {
             uint64_t route;      /* enum route, for a message longer than SLOT_PAYLOAD */
-            struct place source; /* ROUTE_PEER_READ, ROUTE_SINGLE_COPY: its place at the sender */
+            struct place source; /* ROUTE_PEER_READ, ROUTE_SINGLE_COPY: the data at the sender */
         };
     };
 };
 _Static_assert(sizeof(struct slot) == SLOT_BYTES, "the wire format fixes the size of a slot");
 
 /*
- * An advertisement: at the beginning of a call the receiver tells a sender that it may write long
- * messages into the receiver's OUT from now on. The receiver writes it to the sender's window,
- * which has a place for each call that may be active at once. The sender is not notified: it looks
- * there, and checks that the advertisement is complete.
+ * An advertisement: at the beginning of a call a receiver tells a sender that the sender may write
+ * long messages into the receiver's OUT from now on. The receiver writes it to the sender's window,
+ * which has a box for each call that may be active at once. The sender is not notified: it reads
+ * the box when it sends, and checks that the advertisement is complete.
  */
 #define ADVERTISEMENTS       4u
 #define ADVERTISEMENT_LISTED 21u
-/* In a larger group several receivers share a place, so that windows do not grow with the group.
- * Then one of their advertisements may take the place of another, or two may be mixed. So `check`
- * depends on the receiver's rank; a message without an advertisement goes to bulk memory. */
+/* In a group of more than ADVERTISERS_MAX ranks several receivers share the same boxes, so that
+ * windows do not grow with the group. Then one advertisement may overwrite another, in whole or in
+ * part. `check` depends on the receiver's rank, so the sender notices this, and sends the message
+ * to bulk memory. */
 #define ADVERTISERS_LOG 9u
 #define ADVERTISERS_MAX (1u << ADVERTISERS_LOG)
 struct advertisement {
     uint64_t check;             /* hash of the other words */
-    uint64_t epoch;             /* the first epoch that it is for */
+    uint64_t epoch;             /* the first epoch that the advertisement holds for */
     struct signature signature; /* of the sender's messages */
-    /* number of epochs that it holds for; number of messages placed */
+    /* number of epochs that the advertisement holds for; number of messages in `placed` */
     uint32_t epochs, count;
-    struct place out;                      /* the start of OUT */
-    uint64_t out_bytes;                    /* length of OUT; no message goes beyond it */
-    uint64_t placed[ADVERTISEMENT_LISTED]; /* slot << PLACED_BITS | bytes from the start of OUT */
+    struct place out;   /* the start of OUT */
+    uint64_t out_bytes; /* length of OUT; no message goes beyond it */
+    /* [count] for each message: slot << PLACED_BITS | offset from the start of OUT in bytes */
+    uint64_t placed[ADVERTISEMENT_LISTED];
 };
 #define PLACED_BITS 48
 _Static_assert(sizeof(struct advertisement) == 248, "not longer than a slot without its flag");
@@ -124,13 +128,13 @@ struct advertisement_box {
     _Alignas(SLOT_BYTES) _Atomic uint64_t words[sizeof(struct advertisement) / sizeof(uint64_t)];
 };
 
-/* Returns the number of bytes that are used. */
+/* Returns the length of an advertisement in bytes, without the unused part of `placed`. */
 static inline size_t advertisement_bytes(const struct advertisement *i)
 {
     return offsetof(struct advertisement, placed) + i->count * sizeof i->placed[0];
 }
 
-/* rank: the receiver's, in the group. */
+/* Returns the value of `check` for an advertisement. rank: the receiver's rank in the group. */
 static inline uint64_t advertisement_check(const struct advertisement *i, unsigned rank)
 {
     const uint64_t *words = (const uint64_t *)i;
@@ -156,10 +160,10 @@ struct window_shape {
 struct window {
     struct window_shape shape;
     uint64_t epoch;        /* all epochs up to this one are finished on this rank; kept by lib/ */
-    unsigned used_slots;   /* messages have come to slots below this number only; kept by lib/ */
+    unsigned used_slots;   /* slots from this number on never had a message; kept by lib/ */
     bool had_long;         /* some messages may have been long; kept by lib/ */
     struct slot *slots;    /* [n_slots][EPOCHS] */
-    _Atomic uint64_t *got; /* [n_slots][EPOCHS]: epochs, which the senders read */
+    _Atomic uint64_t *got; /* [n_slots][EPOCHS] epochs of single copies, read by the senders */
     /* [ranks]: the last epoch that each rank is known to have finished */
     _Atomic uint64_t *credits;
     struct advertisement_box *advertisements; /* see advertisement_index() */
@@ -175,10 +179,11 @@ struct window_extent {
 
 #define WINDOW_PAGE 4096u
 /*
- * Bulk memory and scratch begin so many bytes behind the start of a page. A processor takes a load
- * for one of what it is about to store if the last 12 bits of both addresses are alike. Long buffers
- * from malloc() begin 16 bytes behind the start of a page, so copies from bulk memory that begins
- * with a page take nearly twice as long (8 KiB: 168 ns, 91 here).
+ * Bulk memory and scratch begin this many bytes after the start of a page. A processor takes a load
+ * for one of data that it has not stored yet, and waits, if the last 12 bits of both addresses are
+ * equal (4K aliasing). Long buffers from malloc() begin 16 bytes after the start of a page, so
+ * copies from bulk memory at the start of a page would take nearly twice as long (8 KiB: 168 ns in
+ * place of 91 ns).
  */
 #define WINDOW_BULK_SHIFT    1024u
 #define WINDOW_SCRATCH_SHIFT 2048u
@@ -213,12 +218,12 @@ static inline size_t window_scratch_at(const struct window_shape *s)
     return window_round_up(window_bulk_at(s) + EPOCHS * s->bulk_bytes, WINDOW_PAGE) +
            WINDOW_SCRATCH_SHIFT;
 }
-/* Returns the bytes of a window, with its scratch. */
+/* Returns the length of a window in bytes, with its scratch. */
 static inline size_t window_bytes(const struct window_shape *s)
 {
     return window_scratch_at(s) + EPOCHS * s->scratch_bytes;
 }
-/* Returns the index of the box for an advertisement from this rank. */
+/* Returns the index in `advertisements` of a box of `rank`: box 0..ADVERTISEMENTS-1. */
 static inline size_t advertisement_index(const struct window_shape *s, unsigned rank, unsigned box)
 {
     unsigned place =
@@ -241,8 +246,8 @@ static inline bool window_raised(const struct window *w, uint64_t epoch, unsigne
     return atomic_load_explicit(&window_slot(w, epoch, slot)->flag, memory_order_acquire) == epoch;
 }
 
-/* The window of a peer of the node, as far as this rank may read it: see SHARES in
- * algos/schedule.h. Its layout is that of the own window. */
+/* The parts of a neighbour's window that this rank may read: see SHARES in algos/schedule.h. The
+ * layout is that of this rank's own window. */
 struct window_view {
     const struct slot *slots;
     const _Atomic uint64_t *got;
@@ -266,13 +271,15 @@ static inline void window_lay_out(struct window *w, unsigned char *base)
 
 struct awaited {
     uint64_t epoch;
-    unsigned slot;                /* slot of the own window */
-    const _Atomic uint64_t *word; /* NULL, or a word of a neighbour that will reach the epoch */
-    /* Further slots below 64, as bits, without whose messages the rank cannot go on either. If there
-     * are any, `slot` is below 64, too. */
+    unsigned slot; /* a slot of this rank's window, whose flag will become `epoch` */
+    /* a word in a neighbour's window that will reach `epoch`, awaited in place of the slot; NULL:
+     * the slot is awaited */
+    const _Atomic uint64_t *word;
+    /* Bits of further slots, all below 64: the rank needs their messages as well. If any bit is
+     * set, `slot` is below 64, too. */
     uint64_t also;
-    /* the own window that has the slot, if it is one of several and of more than one window; NULL:
-     * the window that comes with it */
+    /* the window with the slot, if slots of several windows may be awaited at once; NULL: the
+     * window that is passed to the function together with this structure */
     const struct window *window;
 };
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The bell: a pipe that wakes a rank which sleeps on descriptors, since no descriptor tells of a futex.
- * A rank of shm+verbs sleeps on its bell and on the channel of its device. A rank of shm has a bell
- * only if its program sleeps in a loop of its own (ncoll_context_fd()); peers open it when they first
- * wake it. A pipe has a name in /proc, by which peers map the memory of the rank already: what
- * permits one permits the other, in containers as well. An eventfd cannot be opened so; to hand one
- * over, every rank would need a socket to each peer before anybody sleeps. A FIFO needs a directory
- * to write to, and an abstract socket one network namespace, which processes that share memory need
- * not have.
+ * The bell: a pipe that wakes a rank which sleeps on descriptors, since poll() cannot wait for a
+ * futex. With shm+verbs a rank sleeps on its bell and on the channel of its device. With shm a rank
+ * has a bell only if its program sleeps in an event loop of its own (ncoll_context_fd()); peers
+ * open the bell when they first wake the rank.
+ *
+ * Peers open the pipe by its name in /proc, as they map the memory of the rank: a system that
+ * permits one also permits the other, in containers as well. An eventfd cannot be opened in this
+ * way; to pass one on, every rank would need a socket to each peer before anybody sleeps. A FIFO
+ * needs a directory to write to, and an abstract socket a common network namespace, which processes
+ * that share memory need not have.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -37,8 +39,8 @@ void ncoll__shm_empty_bell(struct shm *s)
         ;
 }
 
-/* It is opened for reading, too: otherwise writing to a pipe without a reader would end this
- * process. */
+/* Opens the pipe for reading, too: otherwise a write after its reader has ended would end this
+ * process (SIGPIPE). */
 int ncoll__shm_open_bell(struct shm_peer *peer, int fd, uint32_t inode)
 {
     char path[64];
@@ -53,8 +55,8 @@ int ncoll__shm_open_bell(struct shm_peer *peer, int fd, uint32_t inode)
     return peer->bell < 0 ? -errno : 0;
 }
 
-/* Opens the bell that the board names. If no descriptor is left, it uses the one that is kept for
- * this case; *lent becomes true. */
+/* Opens the bell that the peer's board names. If no descriptor is left, it closes s->spare to get
+ * one; then *lent becomes true. */
 static void find_bell(struct shm_peer *peer, bool *lent)
 {
     struct shm *s = peer->owner;
@@ -72,8 +74,8 @@ static void find_bell(struct shm_peer *peer, bool *lent)
         s->spare = fcntl(s->board_segment.fd, F_DUPFD_CLOEXEC, 0);
 }
 
-/* If the bell cannot be opened, the next message tries again, and lib/ wakes the peer after a time
- * in any case. */
+/* If the bell cannot be opened now, this is tried again with the next message. A timer of lib/
+ * wakes the peer after some time in any case. */
 void ncoll__shm_ring(struct shm_peer *peer, uint32_t sleeps_for)
 {
     struct shm *s = peer->owner;

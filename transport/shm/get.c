@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Gets, for single copies: this rank copies a message from memory of its peer that it cannot map.
- * It uses process_vm_readv(), or memcpy() if the peer is a thread of this process.
+ * Gets, for single copies: this rank copies a message from memory of a peer that it cannot map. It
+ * uses process_vm_readv(), or memcpy() if the peer is a thread of this process.
  *
- * If the user wants single copies, each rank tries once, when it connects to a peer, whether the
- * kernel allows this between the two processes, and tells the peer. The peer sends no single copy
- * before it knows.
+ * If the user wants single copies, each rank tries once for each peer, when it connects, to read
+ * the peer's memory, and tells the peer if the kernel allows this. The peer sends no message as a
+ * single copy before it knows the result.
  */
 #include <errno.h>
 #include <string.h>
@@ -42,7 +42,8 @@ enum single_copy ncoll__shm_single_copy(struct transport *t, const struct endpoi
 }
 
 /* Tells the sender that its message was read. Release: the reads come before anything that the
- * sender writes there next. As in a put, this rank looks whether the sender sleeps: see sleep.c. */
+ * sender writes to this memory next. As in a put, this rank checks if the sender sleeps: see
+ * sleep.c. */
 static void tell(struct shm_peer *from, struct window *w, uint64_t epoch, unsigned slot)
 {
     _Atomic uint64_t *word = &w->got[slot_index(epoch, slot)];
@@ -80,7 +81,7 @@ int ncoll__shm_get(struct transport *t, struct endpoint *from, struct window *w,
     if (error == EFAULT)
         return NCOLL_ERR_ARGUMENT;
     if (error == ESRCH) {
-        s->next_look_ns = s->next_program_ns = 0; /* look now: it may have said why */
+        s->next_look_ns = s->next_program_ns = 0; /* check now: the peer may have told a reason */
         ncoll__shm_check(t, from->rank);
         return NCOLL_ERR_PEER;
     }

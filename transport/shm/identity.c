@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Reads the memory of a peer's process, and checks that this is still the process that connected.
- * Every read first reads the nonce of the peer's board, as the peer has it in its own memory. So
- * nothing is taken from another process that has got the same number, or from another program in
- * the process.
+ * Every read begins with the nonce of the peer's board, of which the peer keeps a copy in its own
+ * memory. So no data is taken from another process that has got the same number, or from another
+ * program in the same process.
  */
 #include <errno.h>
 #include <sys/uio.h>

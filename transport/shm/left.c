@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Peers that have left before this rank could map their memory.
+ * Leaving, and peers that have left before this rank could map their memory.
  *
- * A schedule connects its peers at its first use. A rank whose part is done may destroy its context
- * while others are still connecting theirs, and its memory can then no longer be mapped. But all
- * its messages lie in the windows of its peers, which it had mapped, and no rank has to put
- * anything to it any more. So its peers go on without it. In place of its memory they use zeroed
- * memory of their own; writes to it (credits) have no effect.
+ * A schedule connects its peers at its first use. A rank that has done its part of the schedule may
+ * destroy its context while other ranks still connect their peers. Then its memory can no longer be
+ * mapped. But all its messages lie in the windows of its peers, which it had mapped, and no rank
+ * has to put anything to it any more. So the peers go on without it. In place of its memory they
+ * use zeroed memory of their own; writes to that memory (credits) have no effect.
  *
- * Before its memory goes, a rank that leaves tells every peer whose memory it has mapped, in that
- * peer's mailbox. A peer looks there when it fails to map the memory. A rank that leaves without
- * having mapped a peer's memory has not finished the call that connects them. That is a failure,
- * which it reports itself (ncoll__quit()).
+ * Before its memory is freed, a leaving rank writes to its mailbox at every peer whose memory it
+ * has mapped. A peer reads the mailbox when it fails to map the memory of the rank. A rank that
+ * leaves without having mapped a peer's memory has not finished the call that connects them. That
+ * is a failure, which the rank reports itself (ncoll__quit()).
  *
- * The mailbox also takes the farewell. Both sides of a pair write first and look afterwards, and all
- * these accesses have one order (sequentially consistent). So the later of the two finds the
- * farewell of the other.
+ * The mailbox also takes the farewell. Each of two ranks first writes its own farewell and then
+ * looks for the other's, and all these accesses are sequentially consistent. So the rank that is
+ * later finds the farewell of the other.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "transport/shm/shm.h"
 
-/* Wakes the peers that sleep, so that they notice. One that is just falling asleep notices when it
- * wakes. */
+/* Tells all peers that this rank leaves, and wakes those that sleep, so that they notice. A peer
+ * that is just falling asleep notices when it wakes. */
 void ncoll__shm_leave(struct transport *t, farewell_fn say, void *arg)
 {
     struct shm *s = (struct shm *)t;
@@ -53,7 +53,7 @@ bool ncoll__shm_farewell(struct transport *t, const struct endpoint *from, struc
 
 bool ncoll__shm_has_said_goodbye(const struct shm *s, int rank)
 {
-    /* Acquire: all its earlier messages are visible after this load. */
+    /* Acquire: all earlier messages of the peer are visible after this load. */
     return atomic_load_explicit(&s->board->boxes[rank].left, memory_order_acquire) != 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The most memory that a process can have. A segment is a file that takes memory only when it is
- * used. So a segment of any size can be made, and the process would be killed later for lack of
- * memory. */
+/* Finds the most memory that a process can have. A segment is a file that takes memory only when it
+ * is used. So without this limit a segment of any size could be made, and the process would be
+ * killed later for lack of memory. */
 #include "transport/shm/limit.h"
 
 #include <stdio.h>
@@ -33,8 +33,8 @@ static uint64_t read_limit(const char *folder, const char *name)
     return limit;
 }
 
-/* Returns the limit of a control group and all above it, with the swap space that the group may
- * have. */
+/* Returns the limit of a control group and of all groups above it: memory, and the swap space that
+ * the group may have. */
 static uint64_t group_limit(const char *mount, const char *path, uint64_t swap)
 {
     uint64_t limit = UINT64_MAX;
@@ -56,7 +56,8 @@ static uint64_t group_limit(const char *mount, const char *path, uint64_t swap)
     }
 }
 
-/* A line is number:controllers:path; in version 2 it has no controllers. */
+/* Returns the limit of the control groups of this process. Each line of /proc/self/cgroup is
+ * number:controllers:path; for control groups of version 2 it has no controllers. */
 static uint64_t control_group_limit(uint64_t swap)
 {
     FILE *file = fopen("/proc/self/cgroup", "re");

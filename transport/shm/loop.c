@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sleeping in a loop of the program's, on the bell (bell.c).
+ * Sleeping in the program's event loop, on the bell (bell.c).
  *
  * No wake-up is lost, for the same reason as in sleep.c:
  *
@@ -10,15 +10,15 @@
  *                write to the bell    (B)                 look at all flags        (R)
  *                                                         poll()
  *
- * S and R are in two functions, arm() and the caller's progress, and there is no flag to compare with
- * in poll(). In place of that a byte stays in the pipe until the next arm(), so B may come before
- * poll() or in it. L and R cannot both miss. A sender that has read S in L and is slow may find an S
- * of a later sleep in its exchange, and ends that sleep early. Or its B may come after the bell has
- * been emptied for a later sleep: the same. The bell is emptied before S, so no B that belongs to S
- * is taken out without the look R that follows.
+ * S is in arm(), and R in the caller's progress. Unlike a futex, poll() does not compare a word
+ * before it sleeps. But the byte of B stays in the pipe until the bell is emptied, so B may come
+ * before poll() or during it. L and R cannot both miss. A slow sender that has read sleeps_for in L
+ * may exchange the value of a later sleep, and end that sleep early. Its B may also come after the
+ * bell was emptied for a later sleep, and end that one early. The bell is emptied before S, so if
+ * the byte of a B that belongs to S is taken out, the look R follows.
  *
- * A rank that is killed between its exchange and B wakes nobody. So the ends of the peers' processes
- * are in the set as well.
+ * A sender that is killed between its exchange of sleeps_for and B wakes nobody. So the pidfds of
+ * the peers, which report the ends of their processes, are in the epoll set as well.
  */
 #include <errno.h>
 #include <sys/epoll.h>
@@ -32,7 +32,7 @@ static int add(int set, int fd, uint32_t events, uint64_t source)
     return epoll_ctl(set, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : -errno;
 }
 
-/* Makes the bell, if there is none, and puts it into the set. */
+/* Makes the bell, if there is none, and adds it to the epoll set. Returns 0 or -errno. */
 static int begin_to_use_bell(struct shm *s, int set)
 {
     int rc = s->bell[0] < 0 ? ncoll__shm_make_bell(s) : 0;
@@ -46,8 +46,9 @@ static int begin_to_use_bell(struct shm *s, int set)
     return 0;
 }
 
-/* Adds the peers that have been connected since the last time: they are the first in the list. The
- * end of a process is reported once, as it lasts. What cannot be added is found by check(). */
+/* Adds the peers that have been connected since the last call: they are the first in the list. The
+ * set reports the end of a process once, as the pidfd stays readable. The end of a process that
+ * cannot be added is noticed by check(). */
 static void add_peers(struct shm *s, int set)
 {
     for (struct shm_peer *p = s->connected; p != NULL && !p->in_set; p = p->next) {

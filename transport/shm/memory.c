@@ -11,7 +11,8 @@
 
 #define CHUNK_BYTES ((size_t)64 << 20)
 
-/* Finds the first gap in a chunk that is long enough: the window before it, and its offset. */
+/* Finds the first gap in a chunk that is long enough. *link: where the list of windows continues
+ * after the gap; *offset: the start of the gap. Returns false if there is none. */
 static bool find_gap(struct chunk *chunk, size_t bytes, struct shm_window ***link, size_t *offset)
 {
     *offset = CHUNK_HEADER_BYTES;
@@ -85,7 +86,8 @@ static void leave(struct chunk *chunk, const struct shm_window *w)
     chunk->residues = residue;
 }
 
-/* Makes sure that the memory of a new window is zero. */
+/* Prepares the place of a new window. Pages kept from freed windows are given back, unless they are
+ * from a window of the same place and layout, which was cleared when it was freed. */
 static void take(struct chunk *chunk, const struct shm_window *w)
 {
     for (struct shm_residue **link = &chunk->residues, *r; (r = *link) != NULL;) {
@@ -139,7 +141,7 @@ void ncoll__shm_chunk_release(struct shm *s, struct chunk *chunk)
     free(chunk);
 }
 
-/* True if some other chunk has no windows. */
+/* True if a chunk other than `but` has no windows. */
 static bool has_empty_chunk(const struct shm *s, const struct chunk *but)
 {
     const struct chunk *chunk = s->chunks;
@@ -149,7 +151,8 @@ static bool has_empty_chunk(const struct shm *s, const struct chunk *but)
     return chunk != NULL;
 }
 
-/* Keeps one chunk without windows, which peers keep mapped, since groups come and go. */
+/* Releases a window, and its chunk if it is empty. One empty chunk is kept, which peers keep
+ * mapped, since groups come and go. */
 void ncoll__shm_window_release(struct shm *s, struct shm_window *w)
 {
     struct chunk *chunk = w->chunk;
@@ -176,7 +179,7 @@ static void unmap(struct mapping **link)
     free(m);
 }
 
-/* Unmaps the peer's segments that the peer does not use any more. */
+/* Unmaps segments of a peer that neither the peer nor this rank uses any more. */
 static void unmap_revoked(struct shm_peer *peer)
 {
     for (struct mapping **link = &peer->mappings; *link != NULL;)
@@ -209,7 +212,8 @@ int ncoll__shm_map(struct shm_peer *peer, const struct segment_name *name, struc
     return 0;
 }
 
-/* Keeps the segment mapped, since the peer's next window may lie there as well. */
+/* Releases the mapping for one view. The segment stays mapped, since the peer's next window may lie
+ * there as well. */
 void ncoll__shm_unmap(struct mapping *m)
 {
     if (m != NULL)

@@ -4,15 +4,15 @@
  *
  * A payload of up to 40 bytes shares a cache line with flag and signature, so the message moves a
  * single line. The flag is stored last, with release order, and the receiver acquires it. There is
- * no locked instruction and no fence: these would wait until the line has come over from the
- * receiver, which takes about as long as the whole exchange.
+ * no locked instruction and no fence: these would wait until the cache line has come from the
+ * receiver's core, which takes about as long as the whole exchange.
  */
 #include <string.h>
 
 #include "transport/shm/shm.h"
 
-/* The length is a constant in each case, so the compiler turns each copy into one or two
- * registers. */
+/* Copies a short payload. The usual lengths are constants here, for which the compiler emits one or
+ * two moves by registers. */
 static inline void copy_small(unsigned char *to, const void *from, size_t len_bytes)
 {
     switch (len_bytes) {
@@ -39,14 +39,14 @@ static void wake_if_slept_for(struct shm_peer *peer, unsigned id, const struct p
         ncoll__shm_wake(peer, sleeps_for);
     if (sleeps_for == sleeps_for_all(id, put->epoch) && put->slot < SLOTS_OF_ALL) {
         uint64_t bit = UINT64_C(1) << put->slot;
-        /* the last one wakes it */
+        /* the sender of the last missing message wakes the peer */
         if ((atomic_fetch_and(&peer->board->lacks, ~bit) & ~bit) == 0)
             ncoll__shm_wake(peer, sleeps_for);
     }
 }
 
-/* Returns the place of a message that stays in the sender's memory. In shm_verbs/ the window
- * belongs to the device's transport, but the scratch is the same. */
+/* Returns the place of a message that stays in the sender's memory. With shm+verbs the window
+ * belongs to the verbs transport, but both transports have the same scratch. */
 static struct place source_of(const struct put *put)
 {
     const unsigned char *src = put->src;
@@ -58,8 +58,8 @@ static struct place source_of(const struct put *put)
     return (struct place){{0, 0, 0, (uint64_t)(src - put->window->scratch)}};
 }
 
-/* Returns the address of a message in the OUT that its receiver has advertised; NULL: it cannot be
- * reached. That memory is mapped for the first message. */
+/* Returns the address for a message in the OUT that its receiver has advertised; NULL: OUT cannot
+ * be mapped. The first message to a segment maps it. */
 static unsigned char *placed_at(struct shm_peer *to, const struct put *put)
 {
     const struct place *out = &put->advertisement->out;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The bare exchange: each side stores to a cache line of the other and waits for the other's store.
- * A barrier of two ranks consists of this and of the layers above it. The lines are the flags of a
- * slot that no schedule uses, written epoch by epoch as put() does. With data, each side first
- * copies it to the other's bulk memory. Several notifications at once have a slot each.
+ * A barrier of two ranks consists of this and of the layers above it. The cache lines are the flags
+ * of slots that no schedule uses, one slot for each notification at once, written epoch by epoch as
+ * put() does. With data, each side first copies the data to the other's bulk memory.
  */
 #include <sched.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 #include "transport/relax.h"
 #include "transport/shm/shm.h"
 
-/* Looks at a flag before this rank yields, and yields before it checks whether the peer has
- * ended. */
+/* The number of looks at a flag before this rank yields, and the number of yields before it checks
+ * if the peer has ended. */
 #define LOOKS_PER_YIELD  1000
 #define YIELDS_PER_CHECK 1000
 
@@ -61,8 +61,8 @@ int ncoll__shm_raw_exchange(struct transport *t, struct window *w, struct endpoi
     size_t room = EPOCHS * (w->shape.bulk_bytes < w->shape.scratch_bytes ? w->shape.bulk_bytes
                                                                          : w->shape.scratch_bytes);
 
-    /* All pages that were never written are mapped to one page of zeroes, which would stay in the
-     * cache. */
+    /* Write the pages first: otherwise they are all mapped to one page of zeroes, which would stay
+     * in the cache. */
     memset(w->scratch, 1, len_bytes < room ? len_bytes : room);
     uint64_t at = events->now_ns(events->arg);
     for (unsigned i = 0; i < iterations; i++) {

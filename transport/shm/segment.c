@@ -16,10 +16,10 @@
 
 #define MAGIC UINT64_C(0x6e636f6c6c73686d)
 
-/* For smaller segments transparent huge pages are not worth asking for. */
+/* The shortest segment for which transparent huge pages are requested. */
 #define HUGE_FROM_BYTES ((size_t)2 << 20)
 
-/* Smaller segments are not compared with the memory that the process can have. */
+/* The shortest segment that is compared with the memory that the process can have. */
 #define LIMITED_FROM_BYTES ((size_t)64 << 20)
 
 #ifndef MFD_NOEXEC_SEAL /* Linux 6.3 */
@@ -39,7 +39,7 @@ static int create_memfd(unsigned flags)
     return fd;
 }
 
-/* Makes a segment of an empty file, and closes the file if that fails. */
+/* Makes a segment from an empty file; closes the file on failure. Returns 0 or -errno. */
 static int create_in(int fd, struct segment *s, size_t bytes, uint64_t nonce, bool huge)
 {
     void *base;
@@ -76,7 +76,7 @@ int ncoll__segment_create(struct segment *s, size_t bytes, uint64_t nonce)
     return fd < 0 ? -errno : create_in(fd, s, bytes, nonce, false);
 }
 
-/* Returns 0 or -errno; an error need not be reported. */
+/* Makes a segment in huge pages. Returns 0 or -errno; on failure the caller uses usual pages. */
 static int create_huge(struct segment *s, size_t bytes, uint64_t nonce)
 {
     struct stat stat;
@@ -113,7 +113,7 @@ int ncoll__segment_create_for_user(struct segment *s, size_t bytes, uint64_t non
     if (rc != 0 && (rc = ncoll__segment_create(s, bytes, nonce)) != 0)
         return rc;
     if (huge_pages && !s->huge && bytes >= HUGE_FROM_BYTES)
-        /* huge pages, if the system gives them on request */
+        /* ask for transparent huge pages, which some systems give only on request */
         madvise(s->base, s->bytes, MADV_HUGEPAGE);
     ncoll__segment_touch(s->base, s->bytes);
     return 0;
@@ -169,7 +169,7 @@ static void path_of(const struct segment_name *name, char *path, size_t size)
     snprintf(path, size, "/proc/%d/fd/%d", (int)name->pid, (int)name->fd);
 }
 
-/* Returns 0 if the link leads to a segment, or -errno. */
+/* Returns 0 if a link in /proc leads to a segment of ncoll, or -errno. */
 static int look_at(const char *path)
 {
     static const char wanted[] = "/memfd:ncoll";
@@ -199,8 +199,9 @@ bool ncoll__segment_is_closed(const struct segment_name *name)
 }
 
 /*
- * Opens a segment by its name. The link is checked first: in another pid namespace the same path
- * may be a file of some other program, which must not be touched.
+ * Opens a segment by its name. Returns the descriptor, or -errno. The link in /proc is checked
+ * first: in another pid namespace the same path may be a file of some other program, which must not
+ * be touched.
  */
 static int open_named(const struct segment_name *name, int access)
 {
@@ -319,9 +320,8 @@ void ncoll__segment_revoke(struct segment *s, size_t keep)
     if (s->base == NULL)
         return;
     atomic_store(&s->base->revoked, 1);
-    /* Without a file the memory is freed with the last mapping. Huge pages must be freed so: if
-     * they were cut off and no others were left, a rank that still writes there would get a
-     * SIGBUS. */
+    /* Huge pages are not given back here, but freed with the last mapping. If they were given back
+     * and no other ones were left, a rank that still writes there would get a SIGBUS. */
     if (s->huge)
         return;
     (void)!fallocate(s->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)keep,

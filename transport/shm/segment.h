@@ -8,8 +8,8 @@
  * truncating it.
  *
  * Ranks that are threads of one process share the owner's mapping. So a race detector, which
- * compares addresses, sees that they use the same memory. These users are counted, and the last one
- * unmaps.
+ * compares addresses, sees that they use the same memory. The users of this mapping are counted,
+ * and the last one unmaps it.
  */
 #ifndef NCOLL_TRANSPORT_SHM_SEGMENT_H
 #define NCOLL_TRANSPORT_SHM_SEGMENT_H
@@ -25,7 +25,7 @@
 struct segment_name {
     int32_t pid, fd; /* process and file descriptor of the owner */
     uint64_t bytes;
-    uint64_t nonce; /* also in the header, so that a descriptor that was reused is detected */
+    uint64_t nonce; /* also in the segment's header, so that a reused descriptor is detected */
 };
 
 /* The header of every segment; the owner's data follows. */
@@ -33,7 +33,7 @@ struct segment_header {
     uint64_t magic, nonce;
     struct segment_header *owner_base; /* address of the mapping in the owner's process */
     _Atomic uint32_t local_users;      /* users of the mapping in the owner's process */
-    _Atomic uint32_t revoked;          /* the owner does not need it any more */
+    _Atomic uint32_t revoked;          /* 1: the owner does not need the segment any more */
 };
 
 struct segment {
@@ -41,23 +41,24 @@ struct segment {
     size_t bytes;
     uint64_t nonce;
     int fd;     /* kept open by the owner for its peers; -1 at a peer */
-    bool local; /* it is counted in local_users */
-    bool huge;  /* it has huge pages that the system has set aside (hugetlb) */
+    bool local; /* the owner's mapping is used, and this user is counted in local_users */
+    bool huge;  /* it lies in huge pages that the system has set aside (hugetlb) */
 };
 
 /* Makes a zeroed segment of this process. Returns 0 or -errno. */
 int ncoll__segment_create(struct segment *s, size_t bytes, uint64_t nonce);
 /*
- * Makes a zeroed segment for the user's data. It lies in huge pages if the user wants them and they
- * add no more than a quarter. This process touches the memory here, so that it lies near the cores
- * on which the process runs now. A lack of huge pages is noticed here and is no error, so no rank
- * gets a SIGBUS later.
+ * Makes a zeroed segment for the user's data. It lies in huge pages if the user wants them, and if
+ * rounding up to whole ones adds no more than a quarter. This function touches the memory, so that
+ * it lies near the cores on which the process runs now. It notices a lack of huge pages, and then
+ * uses usual ones, so no rank gets a SIGBUS later.
  */
 int ncoll__segment_create_for_user(struct segment *s, size_t bytes, uint64_t nonce,
                                    bool huge_pages);
-/* Touches the memory of a segment, as far as that is possible. */
+/* Makes the system allocate the pages of memory now, if it has enough free memory. */
 void ncoll__segment_touch(void *base, size_t bytes);
-/* Reports why a segment could not be made: the limit, and how to raise it. */
+/* Records an error: why a segment for `what` could not be made, and how to raise the limit. Returns
+ * the status. */
 int ncoll__segment_failed(const struct transport_events *events, const char *what, size_t bytes,
                           int error);
 
@@ -69,16 +70,16 @@ bool ncoll__segment_is_visible(const struct segment *s);
 /* True if the process of another rank still runs but has closed its segment, mostly by exec(). */
 bool ncoll__segment_is_closed(const struct segment_name *name);
 
-/* Maps a segment of another rank. Returns 0 or -errno; -ESTALE: the name leads to something
- * else. */
+/* Maps a segment of another rank. Returns 0 or -errno; -ESTALE: the name leads to something other
+ * than this segment. */
 int ncoll__segment_attach(struct segment *s, const struct segment_name *name);
 
-/* Copies bytes at offset `at` of a segment of another rank, without mapping it. Returns as
- * above. */
+/* Copies bytes at offset `at` of a segment of another rank, without mapping it. Returns the same
+ * values as ncoll__segment_attach(). */
 int ncoll__segment_read(const struct segment_name *name, uint64_t at, void *to, size_t bytes);
 
-/* Makes zeroed memory of this process, which takes the place of a segment of a rank that has left.
- * Returns 0 or -errno. */
+/* Makes zeroed memory of this process in place of a segment of a rank that has left. Returns 0 or
+ * -errno. */
 int ncoll__segment_stand_in(struct segment *s, size_t bytes);
 
 /* Called by the owner: marks the segment as unused, and gives back its memory after the first

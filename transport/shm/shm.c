@@ -21,13 +21,13 @@
 /* The size of a usual second-level cache. */
 #define CACHED_BYTES ((size_t)1 << 20)
 
-/* Slots of a window that its owner touches when it makes the window. */
+/* The most slots of a window that its owner touches when it makes the window. */
 #define TOUCHED_SLOTS 128u
 
 extern const struct transport_ops ncoll__transport_shm;
 
-/* Returns the pid namespace. Two ranks can share memory only if each can name the other's
- * process. */
+/* Returns the number of this process's pid namespace; 0: not known. Two ranks can share memory only
+ * if each can name the other's process. */
 static uint64_t own_pid_namespace(void)
 {
     struct stat st;
@@ -121,7 +121,8 @@ static int shm_describe(struct transport *t, struct blob *blob)
     return NCOLL_OK;
 }
 
-/* Returns the bytes of a window that its owner touches first. Few schedules use more slots. */
+/* Returns the number of bytes at the start of a window that its owner touches when it makes it. Few
+ * schedules use more slots. */
 static size_t touched_bytes(const struct window_shape *shape)
 {
     return shape->n_slots <= TOUCHED_SLOTS
@@ -145,9 +146,9 @@ static int shm_window_create(struct transport *t, const struct window_shape *sha
     if ((error = -ncoll__shm_window_allocate(s, w)) != 0)
         goto free_window;
     unsigned char *base = (unsigned char *)w->chunk->segment.base + w->offset;
-    /* Touch the slots, which should lie near their reader; other memory is allocated at its first
-     * use. Ranks that share cores move between them, and there may be hundreds of them, each with
-     * slots for all. */
+    /* Touch the slots, so that they lie near their reader; other memory is allocated at its first
+     * use. Ranks that share cores do not touch them: such ranks move between cores, and there may
+     * be hundreds of them, each with slots for all others. */
     if (shape->id == 0 && s->config.ranks_per_core <= 1)
         ncoll__segment_touch(base, touched_bytes(shape));
     window_lay_out(&w->window, base);
@@ -159,7 +160,8 @@ free_window:
     return ncoll__shm_no_memory(s, "memory for windows", bytes, error);
 }
 
-/* The memory stays as long as a peer that writes or reads there has it mapped. */
+/* Destroys a window. Its memory stays as long as a peer that writes or reads there has it
+ * mapped. */
 static void shm_window_destroy(struct transport *t, struct window *window, bool quiet)
 {
     struct shm *s = (struct shm *)t;
@@ -167,14 +169,14 @@ static void shm_window_destroy(struct transport *t, struct window *window, bool 
 
     if (w == NULL)
         return;
-    /* This rank does not use the peers' windows of the same group any more, either. */
+    /* this rank does not use the peers' windows of this group any more, either */
     for (struct shm_peer *peer = s->connected; peer != NULL; peer = peer->next)
         if (window->shape.id < peer->n_views) {
             ncoll__shm_unmap(peer->views[window->shape.id].mapping);
             peer->views[window->shape.id] = (struct shm_view){0};
         }
     if (!quiet)
-        return; /* it stays until close(), which first tells the peers: see left.c */
+        return; /* the window stays until close(), which first tells the peers: see left.c */
     ncoll__shm_window_release(s, w);
     free(w);
 }
@@ -193,9 +195,10 @@ static void shm_counters(struct transport *t, struct transport_counters *out)
         }
 }
 
-/* No message is in flight: all that was put lies in the receivers' memory. Messages to this rank
- * must stay while neighbours look at them, who may not have finished a call that this rank has
- * finished. So this memory is not given back like that of a freed group. */
+/* Frees everything. No message is in flight: all that was put lies in the receivers' memory.
+ * Messages to this rank must stay for neighbours that may still look at them, since they may not
+ * have finished a call that this rank has finished. So the memory of windows is not given back as
+ * for a freed group: it stays as long as a peer has mapped it. */
 static void shm_close(struct transport *t)
 {
     struct shm *s = (struct shm *)t;

@@ -7,7 +7,7 @@
 
 #define NS_PER_S UINT64_C(1000000000)
 
-/* The largest number of ranks that are looked at. */
+/* The most peers that are looked at in one call. */
 #define LOOKED_AT 64u
 
 static uint64_t time_of(clockid_t clock)
@@ -19,8 +19,8 @@ static uint64_t time_of(clockid_t clock)
     return (uint64_t)used.tv_sec * NS_PER_S + (uint64_t)used.tv_nsec;
 }
 
-/* Returns the processor time of a peer's process; if the peer is a thread of this process, that of all its
- * other threads together. */
+/* Returns the processor time in ns of a peer's process. If the peer is a thread of this process,
+ * returns the time of all threads of the process except the calling one. */
 static uint64_t used_by(const struct shm_peer *peer)
 {
     clockid_t clock;

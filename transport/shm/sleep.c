@@ -21,35 +21,35 @@
  * at open and tells its peers; a sender that must not rely on it (shm_peer.fenced) uses
  * sequentially consistent F and L instead. S and R are sequentially consistent in any case.
  *
- * A rank that sleeps often (`blocks`) does not call membarrier each time. Between two sleeps it leaves
- * AWAKE_FENCED in sleeps_for. A sender that reads anything but 0 in L executes a fence, and looks once
- * more. The first sleep, from 0, calls membarrier; from then on every L finds that sleeps_for is not 0,
- * unless the sender had stored F before the membarrier, which R then sees. So for the later sleeps both
- * sides have a fence. The waker sets AWAKE_FENCED, too; only the owner sets 0.
+ * A rank that sleeps often (`blocks`) does not call membarrier each time. Between two sleeps it
+ * leaves AWAKE_FENCED in sleeps_for. A sender that reads anything but 0 in L executes a fence, and
+ * reads sleeps_for once more. Before the first sleep sleeps_for is 0, so the rank calls membarrier.
+ * From then on every L finds that sleeps_for is not 0, unless the sender had stored F before the
+ * membarrier; then R sees the message. So for the later sleeps both sides execute a fence. A rank
+ * that wakes another one sets AWAKE_FENCED, too; only the owner of the board sets 0.
  *
- * If the sleeper waits for a single slot, sleeps_for names it, so that other messages do not wake
- * the sleeper in vain. It may also wait for all of several slots. Then `lacks` has a bit for each of
- * them, stored before S. A sender that finds in L that the receiver sleeps so clears its bit; who finds
- * that no bit is left wakes the sleeper. In R the sleeper clears the bits of messages that have come,
- * and does not sleep if none is left. A sender that was slow may clear a bit of a later sleep. Then
- * that sleep ends early, or at the latest with the message whose bit it was: its sender finds none
- * left. Of several ranks that want to wake it, only the one that changes sleeps_for does so. If a
- * wake-up comes late, when the receiver is already awake, one later wait returns early; nothing else
- * happens.
+ * If the sleeper waits for a single slot, sleeps_for names the slot, so that other messages do not
+ * wake the sleeper in vain. The sleeper may also wait for all of several slots. Then `lacks` has a
+ * bit for each of them, stored before S. A sender that finds this in L clears the bit of its slot;
+ * if no bit is left, it wakes the sleeper. In R the sleeper clears the bits of messages that have
+ * come, and does not sleep if no bit is left. A slow sender may clear a bit of a later sleep. Then
+ * that sleep ends early, or at the latest when the message for this bit comes, whose sender finds
+ * no bit left. Of several senders that want to wake the sleeper, only the one that changes
+ * sleeps_for does so. If a wake-up comes late, when the receiver is already awake, one later wait
+ * returns early; nothing else happens.
  *
- * Mail (control words) wakes as well, with sequentially consistent operations on both sides.
+ * Control words wake a rank as well, with sequentially consistent operations on both sides.
  *
- * The sender does not know which ranks look at its slot as neighbours of the receiver. The receiver
- * wakes them when it has seen the flag itself: it reads F, and then looks at sleeps_for of its
- * neighbours (L). If the fence of the sleeper's membarrier falls before L, L sees S. If it falls
- * after L, it also falls after the read of F, so F happens before R. Neighbours without membarrier
- * execute a fence themselves; both accesses are then sequentially consistent with a fence in
- * between. sleeps_for has a special value for such a sleeper, so that messages to itself do not
- * wake it.
+ * A sender does not know which neighbours of the receiver look at the slot, too. The receiver wakes
+ * them when it has seen the flag itself: it reads F, and then looks at sleeps_for of its neighbours
+ * (L). If the fence of the sleeper's membarrier falls before L, L sees S. If it falls after L, it
+ * also falls after the read of F, so F happens before R. Neighbours without membarrier execute a
+ * fence themselves; both accesses are then sequentially consistent with a fence in between. Such a
+ * sleeper sets sleeps_for to SLEEPS_FOR_NEAR, so that messages to its own window do not wake it.
  *
- * A rank that waits until a peer has got a single copy sleeps with the same value. The peer's word,
- * in the peer's own window, takes the place of F, and the peer wakes the rank as the sender of a
- * message does.
+ * A rank that waits until a peer has got a single copy sets SLEEPS_FOR_NEAR, too. The peer's store
+ * to `got` in the peer's own window takes the place of F, and the peer wakes the rank as the sender
+ * of a message does.
  */
 #include <linux/futex.h>
 #include <linux/membarrier.h>
@@ -61,10 +61,10 @@
 #include "transport/shm/shm.h"
 
 /*
- * Rounds of yielding before a rank blocks. Where ranks outnumber cores a yield lets another rank
- * run. It costs a tenth of sleeping and waking as long as some rank is runnable: a dissemination
- * barrier of 4 and 8 ranks on 2 cores takes 2.8 and 10 us with 8 yields or more, 42 and 137 us with
- * none. The further yields help if another rank computes for 100 us or so.
+ * The number of yields before a rank blocks. Where ranks outnumber cores a yield lets another rank
+ * run. As long as some rank is runnable, a yield costs a tenth of sleeping and waking: a
+ * dissemination barrier of 4 and 8 ranks on 2 cores takes 2.8 and 10 us with 8 yields or more, 42
+ * and 137 us with none. More than 8 yields help if another rank computes for about 100 us.
  */
 #define YIELDS_ALONE          64
 #define YIELDS_OVERSUBSCRIBED 256
@@ -106,7 +106,7 @@ void ncoll__shm_wake(struct shm_peer *peer, uint32_t sleeps_for)
 __attribute__((cold, noinline)) uint32_t ncoll__shm_look_again(const struct shm_peer *peer)
 {
     atomic_thread_fence(memory_order_seq_cst);
-    /* acquire, for `lacks` */
+    /* acquire: the caller may use `lacks` next, which was stored before */
     return atomic_load_explicit(&peer->board->sleeps_for, memory_order_acquire);
 }
 
@@ -137,13 +137,13 @@ static bool has_come(const struct window *w, const struct awaited *awaited, unsi
     return false;
 }
 
-/* True if the owner waits for all of several slots. */
+/* True if this rank waits for all of several slots. */
 static bool is_for_all(const struct awaited *awaited, unsigned n)
 {
     return n == 1 && awaited->word == NULL && awaited->also != 0;
 }
 
-/* Returns the slots that the owner waits for, as bits. */
+/* Returns the bits of all slots that this rank waits for. */
 static uint64_t all_of(const struct awaited *awaited)
 {
     return awaited->also | UINT64_C(1) << awaited->slot;
@@ -159,8 +159,8 @@ static uint32_t target_of(const struct window *w, const struct awaited *awaited,
                   : SLEEPS_FOR_ANYTHING;
 }
 
-/* True if all messages that the owner sleeps for have come: their bits are cleared by their senders,
- * or here. */
+/* Clears in `lacks` the bits of messages that have come. Returns true if no bit is left: senders
+ * clear bits as well. */
 static bool all_have_come(struct board *board, const struct window *w,
                           const struct awaited *awaited)
 {
@@ -226,9 +226,9 @@ static void sleep_on(struct shm *s, int64_t timeout_ns)
 }
 
 /*
- * Sleeps for anything: there is no flag to look at in R. So it takes two calls. The first one says that
- * the rank sleeps; then the caller looks at all that it waits for; the second one sleeps, unless
- * something has woken the rank since.
+ * Sleeps for any event. There is no single flag to look at in R, so the caller calls this function
+ * twice. The first call sets sleeps_for; then the caller looks for all that it waits for; the
+ * second call sleeps, unless something has woken the rank in the meantime.
  */
 static void block_for_anything(struct shm *s, struct window *w, int64_t timeout_ns)
 {
@@ -248,7 +248,7 @@ static void block_for_anything(struct shm *s, struct window *w, int64_t timeout_
 static void block(struct shm *s, struct window *w, const struct awaited *awaited, unsigned n,
                   int64_t timeout_ns)
 {
-    /* the sender does not know which ranks look there */
+    /* the rank looks at a neighbour's window; the sender of the message does not know that */
     bool looks = n == 1 && awaited->word != NULL;
     int64_t limit_ns = looks ? shm_sleep_anything_ns(s) : SLEEP_NS;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The user's memory. Allocated memory has a segment of its own. Peers map it when it is first
- * advertised to them, and unmap it some time after it was freed. Registered memory cannot be mapped
- * by peers; it is only noted.
+ * The user's memory. Allocated memory has a segment of its own. Peers map it when they first put to
+ * it or read it, and unmap it some time after it was freed. Registered memory cannot be mapped by
+ * peers; the transport only keeps a note of it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 
 #include "transport/shm/shm.h"
 
-/* The memory in a segment before the user's memory. */
+/* The number of bytes in a segment before the user's memory. */
 #define HEADER_BYTES 4096u
 
 static int note(struct shm *s, struct memory memory, const struct segment *segment,
@@ -94,7 +94,7 @@ int ncoll__shm_advertise(struct transport *t, struct endpoint *to, const struct 
     const uint64_t *words = (const uint64_t *)advertisement;
 
     (void)t;
-    if (!m->peer_readable) /* only the device reaches it; messages go through the window */
+    if (!m->peer_readable) /* peers of the node cannot map it; messages go through the window */
         return NCOLL_OK;
     advertisement->out = shm_place(m, out);
     advertisement->check = advertisement_check(advertisement, w->shape.rank);
@@ -110,8 +110,8 @@ int ncoll__shm_advertise(struct transport *t, struct endpoint *to, const struct 
  * rank may still be reading there. */
 #define KEPT 16
 
-/* Unmaps regions that the peer has freed, except for those, and forgets regions that could not be
- * mapped. */
+/* Unmaps regions that the peer has freed, except for KEPT ones that this rank has read, and forgets
+ * regions that could not be mapped. */
 static void forget_revoked(struct shm_peer *peer)
 {
     unsigned revoked = 0;
@@ -158,8 +158,8 @@ void ncoll__shm_reach_nothing(struct shm_peer *peer)
 
 /* ------------------------------------------------------------------ peer reads ---------------- */
 
-/* Copies from the segment. If no descriptor is left, it uses the one that is kept for this case.
- * Returns 0 or -errno. */
+/* Copies from a segment that cannot be mapped. If no descriptor is left, it closes s->spare to get
+ * one. Returns 0 or -errno. */
 static int read_copy(struct shm *s, const struct segment_name *name, uint64_t at, void *to,
                      size_t len_bytes)
 {
@@ -174,9 +174,9 @@ static int read_copy(struct shm *s, const struct segment_name *name, uint64_t at
 }
 
 /* Finds a message of a peer. Scratch is mapped together with the window, and stays mapped even if
- * the sender ends. The user's memory is mapped now if it was not. If there are no descriptors, or
- * no room for another mapping, the message is copied. If that fails as well, the sender may have
- * died. */
+ * the sender ends. The user's memory is mapped now, unless it is mapped already. If there is no
+ * descriptor, or no room for another mapping, the message is copied. If that fails as well, the
+ * sender may have died. */
 int ncoll__shm_find(struct transport *t, struct endpoint *from, const struct window *w,
                     const struct slot *slot, size_t len_bytes, unsigned char *room,
                     const unsigned char **out)
@@ -187,7 +187,7 @@ int ncoll__shm_find(struct transport *t, struct endpoint *from, const struct win
     const struct shm_view *view = &peer->views[w->shape.id];
     struct segment_name name = name_of(&slot->source);
 
-    if (slot->source.words[0] == 0) {          /* no process: it is in scratch */
+    if (slot->source.words[0] == 0) {          /* no process number: in scratch */
         if (view->mapping->segment.nonce == 0) /* the peer left before it was connected */
             return ncoll__shm_cannot_map(s, from->rank, &name, ESRCH);
         *out = view->scratch + slot->source.words[3];
@@ -207,7 +207,7 @@ int ncoll__shm_find(struct transport *t, struct endpoint *from, const struct win
         *out = room;
         return NCOLL_OK;
     }
-    s->next_look_ns = s->next_program_ns = 0; /* look now */
+    s->next_look_ns = s->next_program_ns = 0; /* check the peer now */
     ncoll__shm_check(t, from->rank);
     return peer->gone ? NCOLL_ERR_PEER
                       : ncoll__shm_cannot_map(s, from->rank, &name, error != 0 ? error : ESTALE);

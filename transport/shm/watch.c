@@ -12,13 +12,13 @@
  * On a large node where all ranks are connected, asking about all would take all the time. */
 #define LOOK_NS UINT64_C(5000000)
 #define LOOKS   16u
-/* The interval at which the program of the peer that this rank waits for is checked. That takes eight
- * times as long as asking about its process, and exec() is rare. */
+/* The interval at which the awaited peer is checked for a call of exec(). This check takes eight
+ * times as long as that of its process, and exec() is rare. */
 #define PROGRAM_NS UINT64_C(100000000)
 
-#define BITS 64 /* of the words that say which mailboxes to read */
+#define BITS 64 /* number of bits of board.mail and board.positions */
 
-/* The bit of the mailboxes to which that of a sender belongs. */
+/* Returns the bit in board.mail and board.positions for the mailbox of a sender. */
 static uint64_t bit_of(int rank)
 {
     return UINT64_C(1) << rank % BITS;
@@ -32,8 +32,9 @@ void ncoll__shm_wake_up(struct shm_peer *peer)
         ncoll__shm_wake(peer, sleeps_for);
 }
 
-/* Publishes the last control word for all peers. A rank that is killed in the middle has published
- * nothing: peers read the word when this process has ended, or after `state` is set. */
+/* Publishes a control word on the board of this rank, as the last one. A rank that is killed in the
+ * middle has published nothing: peers read the word when this process has ended, or after `state`
+ * is set. */
 static void tell_all(struct control *told, const struct control *message)
 {
     struct control word = *message;
@@ -120,7 +121,7 @@ static void read_position(struct shm *s, int rank)
 
 static bool has_left(const struct shm_peer *peer)
 {
-    /* Acquire: all messages that it sent before it left are visible after this load. */
+    /* Acquire: all messages that the peer sent before it left are visible after this load. */
     return atomic_load_explicit(&peer->board->state, memory_order_acquire) == BOARD_LEFT;
 }
 
@@ -130,8 +131,8 @@ static void report(struct shm *s, struct shm_peer *peer, enum control_kind how, 
     s->config.events.peer_gone(s->config.events.arg, peer->endpoint.rank, how, why);
 }
 
-/* Reads the last word of a peer that has left. Some ranks that need this peer may be connected
- * neither to it nor to a rank that knows of its end. */
+/* Hands over the last control word of a peer that has left or ended: it may name the root cause.
+ * The peer may have had no connection to this rank by which to send the word. */
 static void tell_last_word(struct shm *s, struct shm_peer *peer)
 {
     struct control told = peer->board->told;
@@ -146,23 +147,24 @@ static void report_left(struct shm *s, struct shm_peer *peer)
     report(s, peer, CONTROL_PEER_LEFT, "destroyed its context");
 }
 
-/* True if the process has called exec(), which closes the descriptor of the board but keeps the
- * process. Three other cases look similar. A process may have closed its descriptors itself; then
- * the board's nonce is still at its address. A process that is ending gives up its memory before
- * its descriptors, and its program with it. If its first thread has ended, /proc shows none of
- * these, while other threads may go on. So the program is checked last. If the kernel forbids
- * reading the nonce, nothing is concluded, and exec() is noticed only when the new program ends.
- * This check takes longer than the one of the process, so it is made only for the peer that this
- * rank waits for, and more rarely. */
+/* True if the process of a peer has called exec(), which closes the descriptor of the board but
+ * keeps the process. Three other cases look similar. A process may have closed its descriptors
+ * itself; then the board's nonce is still at its address. A process that is ending loses its memory
+ * and its program before its descriptors. If the first thread of a process has ended, /proc shows
+ * neither descriptors nor program, while other threads may go on. So the program is checked last.
+ * If the kernel forbids reading the nonce, the result is false, and exec() is noticed only when the
+ * new program ends. This check takes longer than that of the process, so it is made only for the
+ * peer that this rank waits for, and more rarely. */
 static bool runs_another_program(const struct shm_peer *peer)
 {
     return ncoll__segment_is_closed(&peer->board_name) && ncoll__shm_identify(peer) == -ESRCH &&
            ncoll__process_has_program(peer->process.pid);
 }
 
-/* Checks a peer. If it left in order, its end does not matter, except to a rank that waits for it.
- * The process is checked before the board, whose state the peer might set in between, and before
- * the mail: the peer may have ended because of another rank, and have reported this. */
+/* Checks a peer's process. If the peer has left in order, the end of its process does not matter
+ * here; check() handles the case that this rank waits for it. The process is checked before the
+ * board, whose state the peer might set in between, and before the mail: the peer may have ended
+ * because of another rank, and have reported this. */
 void ncoll__shm_look_at(struct shm *s, struct shm_peer *peer, bool also_program)
 {
     char why[64];
@@ -179,7 +181,7 @@ void ncoll__shm_look_at(struct shm *s, struct shm_peer *peer, bool also_program)
     report(s, peer, CONTROL_PEER_FAILED, why);
 }
 
-/* Looks at the next peers: at all that have a pidfd by one call of the kernel. */
+/* Checks the processes of the next LOOKS peers: those with a pidfd by one system call. */
 static void look_at_next(struct shm *s)
 {
     struct shm_peer *peers[LOOKS], *peer = s->next_look != NULL ? s->next_look : s->connected;
@@ -210,7 +212,7 @@ void ncoll__shm_check(struct transport *t, int suspect)
     struct shm_peer *waited_for = suspect < 0 ? NULL : s->by_rank[suspect];
     bool left = waited_for != NULL && !waited_for->gone && has_left(waited_for);
 
-    /* after the look at the board, so that all words sent before the peer left are read */
+    /* read after the state of the board, so that all words sent before the peer left are read */
     read_mail(s);
     read_boxes(s, &s->board->positions, read_position);
     if (left)

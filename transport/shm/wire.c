@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Connects peers: maps each peer's board once, and its window for each group. A rank that has
- * mapped a peer's window can write there, so nothing has to be agreed on, and connecting consists
- * of accepting offers.
+ * Connects peers: maps each peer's board once, and the peer's window for each group. A rank that
+ * has mapped a peer's window can write there at once. So connecting consists of accepting offers,
+ * and the ranks need no further agreement.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ int ncoll__shm_offer(struct transport *t, struct window *w, int peer, unsigned d
     return NCOLL_OK;
 }
 
-/* Checks whether memory can be shared with a peer at all, and reports why not. */
+/* Checks if memory can be shared with a peer. Returns NCOLL_OK, or an error with the reason. */
 static int check_description(struct shm *s, int rank, const struct shm_description *d)
 {
     const struct transport_events *e = &s->config.events;
@@ -59,10 +59,10 @@ static int check_description(struct shm *s, int rank, const struct shm_descripti
     return NCOLL_OK;
 }
 
-/* Connects a peer. Its process is watched before its memory is mapped. If the process still exists
- * afterwards, the memory belongs to it, and not to another process with the same number. A peer
- * that has left is told from one that has failed only after its memory cannot be mapped, since it
- * may leave at any moment. */
+/* Connects a peer. The peer's process is watched before the peer's memory is mapped. If the process
+ * still exists afterwards, the memory belongs to it, and not to another process with the same
+ * number. If mapping fails, the mailbox tells if the peer has left or failed. It is read only then,
+ * since the peer may leave at any moment. */
 static int connect_peer(struct shm *s, int rank, const struct shm_description *d)
 {
     const struct transport_events *e = &s->config.events;
@@ -100,7 +100,7 @@ static int connect_peer(struct shm *s, int rank, const struct shm_description *d
     return NCOLL_OK;
 }
 
-/* Returns the view of window `id`, with memory for it. */
+/* Returns the view of window `id`, which it makes if necessary; NULL: no memory. */
 static struct shm_view *view_of(struct shm_peer *peer, unsigned id)
 {
     if (id >= peer->n_views) {
@@ -153,8 +153,9 @@ static int connect_window(struct shm *s, struct shm_peer *peer, const struct win
     return NCOLL_OK;
 }
 
-/* Checks the numbers of an offer: a window begins after its segment's header, at an address where a
- * slot may lie, and has a valid number. When its segment is mapped, its length is checked. */
+/* True if the numbers of an offer are valid: the window begins after the header of its segment, at
+ * an offset that is aligned for slots, and has a valid number. Its length is checked when the
+ * segment is mapped. */
 static bool is_possible(const struct shm_offer *offer)
 {
     return offer->offset >= CHUNK_HEADER_BYTES && offer->offset % _Alignof(struct slot) == 0 &&

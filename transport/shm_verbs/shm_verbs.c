@@ -268,7 +268,7 @@ static struct endpoint *shm_verbs_endpoint(struct transport *t, int rank)
     return side->ops->endpoint(side, rank);
 }
 
-/* Returns the window of a peer on the node, as shm has mapped it. */
+/* Finds the window of a peer on the node, as shm has mapped it. */
 static bool shm_verbs_view(struct transport *t, struct endpoint *at, const struct window *w,
                            struct window_view *view)
 {
@@ -284,7 +284,7 @@ static void shm_verbs_wake_watchers(struct transport *t)
 
 /* ------------------------------------------------------------------ messages ------------------ */
 
-/* Only messages of ranks on the node are peer reads. */
+/* Only messages between ranks of a node are peer reads, so shm finds them. */
 static int shm_verbs_find(struct transport *t, struct endpoint *from, const struct window *w,
                           const struct slot *slot, size_t len_bytes, unsigned char *room,
                           const unsigned char **out)

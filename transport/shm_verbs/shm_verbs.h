@@ -3,11 +3,11 @@
  * The transport of jobs that span nodes with several ranks each: shm to the ranks of the same node,
  * verbs to all others.
  *
- * Both write into the same windows. The memory is a segment of shm, in which the device registers
- * window and scratch. lib/ sees the window object of verbs; that of shm is kept beside it, for
- * offers to peers of the node. A slot still has one writer in each epoch: a peer of the node raises
- * the flag itself; for all other peers this rank raises it, in progress(), when the completion has
- * come. So flags, credits and advertisements mean the same for both transports.
+ * Both transports write into the same windows. A window lies in a segment of shm, and verbs
+ * registers it with the device. lib/ uses the struct window of verbs; the one of shm is kept beside
+ * it, for offers to peers of the node. A slot still has one writer in each epoch: a peer of the
+ * node raises the flag itself; for all other peers this rank raises it, in progress(), when the
+ * completion has come. So flags, credits and advertisements mean the same for both transports.
  *
  * A rank that blocks sleeps on the completion channel and on a pipe, its bell. Peers of the node
  * write to the bell instead of waking a futex: see wait.c.
@@ -24,7 +24,7 @@ struct shm_verbs {
     struct transport *shm, *verbs;
     bool *on_node;           /* [ranks] of the world: the rank is on this node */
     struct window **windows; /* [WINDOWS_MAX] windows of shm, by number */
-    int *others;             /* [ranks] the ranks of other nodes in a list */
+    int *others;             /* [ranks] room for a list of peers on other nodes */
 };
 
 static inline struct shm_verbs *shm_verbs_of(struct transport *t)

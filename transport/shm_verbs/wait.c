@@ -2,23 +2,23 @@
 /*
  * Gives up the core when messages may come from two transports:
  *
- *     say on the board that this rank sleeps; look at the flags once more      (see shm/sleep.c)
+ *     set sleeps_for on the board; look at the flags once more                 (see shm/sleep.c)
  *     arm the completion queue; poll it once more                              (see verbs/wait.c)
  *     sleep until the channel or the bell can be read
  *
- * An event after these looks makes the channel or the bell readable.
+ * An event that comes later makes the channel or the bell readable.
  */
 #include <sched.h>
 
 #include "transport/shm_verbs/shm_verbs.h"
 
 /*
- * Rounds of yielding before a rank blocks, the same whether ranks share cores or not. The message
- * that it waits for depends on another node, for which a round trip takes long. Ranks that pass the
- * core on to each other meanwhile take time from the kernel and gain nothing. Example: two ranks on
- * the one processor of each of two nodes, over software RoCE. They switch 1 to 2 times per barrier
- * if they block after a few yields, and 17 to 34 times if they go on yielding; the barrier takes
- * the same time.
+ * The number of yields before a rank blocks, even if ranks share cores. The message that the rank
+ * waits for depends on another node, to which a round trip takes long. Ranks that pass the core on
+ * to each other meanwhile take time from the kernel and gain nothing. Example: two ranks on the
+ * only processor of each of two nodes, over software RoCE. They switch 1 to 2 times per barrier if
+ * they block after a few yields, and 17 to 34 times if they go on yielding; the barrier takes the
+ * same time.
  */
 #define YIELDS 16
 
@@ -30,7 +30,7 @@ bool ncoll__shm_verbs_wait(struct transport *t, struct window *w, const struct a
 {
     struct shm_verbs *m = shm_verbs_of(t);
     struct shm *s = (struct shm *)m->shm;
-    /* a neighbour's word: the sender does not know which ranks look there */
+    /* the rank looks at a neighbour's window; the sender of the message does not know that */
     bool looks = n == 1 && awaited->word != NULL;
     int64_t limit_ns = n == 0 || looks ? shm_sleep_anything_ns(s) : SLEEP_NS;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The bootstrap of a simulated job. The blobs of all ranks lie in this process. In half of the jobs
- * (by the seed) it tells which ranks were killed and which root causes were named; in the others it
- * tells nothing of that, like some launchers.
+ * The bootstrap of a simulated job. The blobs of all ranks lie in this process. In half of the
+ * jobs, chosen by the seed, the bootstrap tells which ranks were killed and which root causes were
+ * named; in the other jobs it does not tell this, like some launchers.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +52,7 @@ static int boot_open(const struct bootstrap_config *config, struct bootstrap **o
 
 /* ------------------------------------------------------------------ exchanges ----------------- */
 
-/* Puts the blobs of all ranks together, since each rank reads all of them. */
+/* Copies the blobs of all ranks to one block, since each rank reads all of them. */
 static struct blob_at *pack(struct sim *s, unsigned which)
 {
     size_t ranks = (size_t)s->config.ranks, bytes = ranks * sizeof(struct blob_at);
@@ -75,7 +75,7 @@ static struct blob_at *pack(struct sim *s, unsigned which)
     return all;
 }
 
-/* All ranks have started the exchange. */
+/* Ends an exchange that all ranks have started, after the time that it takes. */
 static void end_exchange(struct sim *s, unsigned which, uint64_t now_ns)
 {
     unsigned rounds = 0;
@@ -188,7 +188,7 @@ static void boot_close(struct bootstrap *b)
     free(b);
 }
 
-/* Takes the place of the bootstrap by the user's callbacks. */
+/* Replaces the library's bootstrap by callbacks of the user: see seams.c. */
 const struct bootstrap_ops ncoll__bootstrap_user = {
     .name = "sim",
     .open = boot_open,

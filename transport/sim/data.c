@@ -2,9 +2,10 @@
 /*
  * The data path: when messages leave and arrive, and what they write.
  *
- * A message leaves when the link of its sender is free, and takes that for g + G len. It arrives L
- * later, or when the link of the receiver has taken earlier messages, and never before an earlier
- * message of its connection. The source of a long message is read when the message arrives.
+ * A message leaves when the link of its sender is free, and keeps the link busy for g + G len. It
+ * arrives L later, or when the link of the receiver has taken in earlier messages, and never before
+ * an earlier message of its connection. The source of a long message is read when the message
+ * arrives.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +62,8 @@ void ncoll__sim_send(struct sim_transport *t, struct link *link, struct sim_mess
     ncoll__sim_push(&ncoll__sim->queue, &m->event, at_ns);
 }
 
-/* Counts a message that is now on its way, for its connection and its group's window. */
+/* Counts a message that is now on its way, in its connection, its transport and its group's
+ * window. */
 static void count(struct sim_transport *t, struct link *link, struct sim_message *m,
                   const struct window *w)
 {
@@ -79,7 +81,8 @@ static void count(struct sim_transport *t, struct link *link, struct sim_message
     t->users_on_way += m->src != NULL && m->of_user;
 }
 
-/* Returns NCOLL_OK if a message may be sent to the peer's window of w's group. */
+/* Checks if a message may be sent to the peer's window of w's group. Returns NCOLL_OK;
+ * NCOLL_TIMEOUT: not now; or NCOLL_ERR_PEER. */
 static int may_send(struct sim_transport *t, struct link *link, const struct window *w)
 {
     const struct sim_config *c = &ncoll__sim->config;
@@ -195,7 +198,8 @@ int ncoll__sim_credit(struct transport *transport, struct endpoint *to, const st
     return NCOLL_OK;
 }
 
-/* The words of struct place are the address and the unique number of the memory. */
+/* Sends an advertisement. The words of advertisement->out are the address of OUT and the unique
+ * number of the memory. */
 int ncoll__sim_advertise(struct transport *transport, struct endpoint *to, const struct window *w,
                          unsigned box, const struct memory *memory, const void *out,
                          struct advertisement *advertisement)
@@ -232,7 +236,8 @@ bool ncoll__sim_arrived(struct transport *transport, struct window *w)
 
 /* ------------------------------------------------------------------ arriving ------------------ */
 
-/* The receiver's link takes one message at a time. Returns true if this message has to wait. */
+/* Lets a message pass the receiver's link, which takes one message at a time. Returns true if the
+ * message has to wait for that; then it is in the queue again. */
 static bool queues(struct sim_rank *to, struct sim_message *m)
 {
     struct sim *s = ncoll__sim;
@@ -246,7 +251,7 @@ static bool queues(struct sim_rank *to, struct sim_message *m)
     return true;
 }
 
-/* The sender learns that the message has arrived. */
+/* Lets the sender know that a message has arrived. */
 static void complete(const struct sim_message *m)
 {
     struct sim *s = ncoll__sim;
@@ -294,8 +299,8 @@ static void check_epoch(const struct sim_message *m, const struct window *w)
             (unsigned long long)m->epoch, m->slot, m->event.rank, (unsigned long long)w->epoch);
 }
 
-/* Returns the address in the receiver's OUT that it has advertised. NULL: that memory is no longer
- * registered. */
+/* Returns the address of a message in the OUT that the receiver has advertised; NULL: that memory
+ * is no longer registered. */
 static unsigned char *placed_at(const struct sim_transport *t, const struct sim_message *m)
 {
     const struct sim_memory *memory = t->memories;
@@ -346,7 +351,7 @@ static void take_put(struct sim_transport *t, const struct sim_message *m, struc
     wake(t->owner);
 }
 
-/* The receiver is not woken: it reads advertisements when it sends. */
+/* Writes an advertisement to its box. The receiver is not woken: it reads the box when it sends. */
 static void take_advertisement(const struct sim_message *m, struct window *w)
 {
     struct advertisement_box *box = &w->advertisements[m->slot];
@@ -358,7 +363,7 @@ static void take_advertisement(const struct sim_message *m, struct window *w)
     }
 }
 
-/* Returns true if the message is kept as mail. */
+/* Delivers a message to its receiver. Returns true if the message is kept as mail. */
 static bool take(struct sim_transport *t, struct sim_message *m)
 {
     struct sim_window *w;

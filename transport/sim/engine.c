@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The engine: a loop that takes the earliest event and lets the rank that it concerns run. */
+/* The engine: a loop that takes the earliest event and lets the rank of this event run. */
 #include "transport/sim/engine.h"
 
 #include <inttypes.h>
@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #define STACK_BYTES ((size_t)256 << 10)
-/* Virtual time that the ranks of a hung job have to return. */
+/* The virtual time in which the ranks of a hung job have to return from their functions. */
 #define LAST_NS    UINT64_C(100000000000)
-#define VIOLATIONS 5u /* the most that are printed */
+#define VIOLATIONS 5u /* the most violations that are printed */
 
 struct sim *ncoll__sim;
 
@@ -103,7 +103,7 @@ static uint64_t read_clock(void *arg)
     return r->now_ns += CLOCK_NS;
 }
 
-/* Memory is allocated with its length in front of it. */
+/* Allocated memory has its length in the ROOM bytes before it. */
 #define ROOM 16u
 static void *allocate(void *arg, size_t bytes)
 {
@@ -136,7 +136,8 @@ static void release(void *arg, void *memory)
     free(memory);
 }
 
-/* Ranks don't spin, as the engine wakes a waiting rank. The levels of this machine don't count. */
+/* Returns the parameters for the contexts of a rank. Ranks do not spin, as the engine wakes a
+ * waiting rank. The hardware levels of the machine that runs the simulator are not used. */
 static ncoll_params params_of(struct sim_rank *r)
 {
     ncoll_params params = ncoll__sim->base;
@@ -169,8 +170,8 @@ static void rank_main(void *arg)
 
 /* ------------------------------------------------------------------ kills --------------------- */
 
-/* A killed process would be gone. The killed rank runs on here without contact to the others, so
- * that it releases its memory: each of its calls fails, and its function returns. */
+/* Kills a rank. A killed process would be gone, but here the rank runs on without contact to the
+ * others, so that it releases its memory: each of its calls fails, and its function returns. */
 static void kill_rank(struct sim_rank *r)
 {
     struct sim *s = ncoll__sim;
@@ -187,7 +188,7 @@ static void kill_rank(struct sim_rank *r)
         ncoll__sim_notice(r->rank, q);
 }
 
-/* The job hangs: kills all ranks, so that their functions return. */
+/* Kills all ranks of a job that hangs, so that their functions return. */
 static void end_all(void)
 {
     struct sim *s = ncoll__sim;
@@ -282,7 +283,7 @@ void sim_defaults(const struct sim_config *config, struct sim_config *out)
 #define DEFAULT(field, value)                                                                      \
     if (out->field == 0)                                                                           \
     out->field = (value)
-    /* about what HDR InfiniBand has */
+    /* about the values of HDR InfiniBand */
     DEFAULT(node_ranks, 1);
     DEFAULT(latency_ns, 1000);
     DEFAULT(near_latency_ns, 400);
@@ -345,7 +346,7 @@ static void open_job(struct sim *s)
     s->alive = s->config.ranks;
 }
 
-/* The deepest place of a stack that was written to. */
+/* Returns the depth in bytes to which a rank's stack was used, in whole pages; 0: not measured. */
 static size_t depth_of(const struct sim *s, int rank)
 {
     const unsigned char *top = (const unsigned char *)s->ranks[rank].fiber.stack;

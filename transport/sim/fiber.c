@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Fibers. A fiber begins by setcontext(), and goes on by _longjmp(), since swapcontext() is a system
- * call. Sanitizers expect that a jump leaves frames of one stack, so with them it is swapcontext();
- * AddressSanitizer is told of each switch.
+ * Fibers. A fiber begins by setcontext(), and goes on by _longjmp(), since swapcontext() makes a
+ * system call. Sanitizers expect that a jump stays on one stack, so with them fibers are switched
+ * by swapcontext(); AddressSanitizer is told of each switch.
  */
 #undef _FORTIFY_SOURCE /* it forbids jumps to another stack */
 #include "transport/sim/fiber.h"
@@ -38,8 +38,8 @@ static void leaving(void **fake, const struct fiber *to)
     __sanitizer_start_switch_fiber(fake, to->stack, to->bytes);
 }
 
-/* AddressSanitizer says here which stack was left. The thread's own stack is known from nowhere
- * else. */
+/* Called on the new stack after a switch. AddressSanitizer tells which stack was left: for the
+ * thread's own stack this is the only way to know it. */
 static void entered(void *fake, struct fiber *left)
 {
     const void *stack;
@@ -63,7 +63,7 @@ static void entered(void *fake, struct fiber *left)
 }
 #endif
 
-/* makecontext() passes only ints to start(), so these pass the fibers. */
+/* The fibers for start(), to which makecontext() can pass only ints. */
 static struct fiber *starting, *starter;
 
 static void start(void)
@@ -72,7 +72,7 @@ static void start(void)
 
     entered(NULL, starter);
     f->entry(f->arg);
-    abort(); /* see fiber_leave() */
+    abort(); /* entry() must not return: it ends with fiber_leave() */
 }
 
 void fiber_create(struct fiber *f, void *stack, size_t bytes, void (*entry)(void *arg), void *arg)

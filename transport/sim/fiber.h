@@ -9,12 +9,12 @@
 #include <ucontext.h>
 
 struct fiber {
-    ucontext_t context; /* where it begins; with sanitizers, also where it goes on */
-    jmp_buf place;      /* where it goes on */
+    ucontext_t context; /* where the fiber begins; with sanitizers, also where it goes on */
+    jmp_buf place;      /* where the fiber goes on */
     bool has_place;
-    void *stack; /* lowest address; for the thread's own stack AddressSanitizer gives it */
+    void *stack; /* lowest address; of the thread's own stack, as AddressSanitizer reports it */
     size_t bytes;
-    void *fake; /* AddressSanitizer's, while another one runs */
+    void *fake; /* AddressSanitizer's fake stack of this fiber, while another fiber runs */
     void (*entry)(void *arg);
     void *arg;
 };
@@ -23,8 +23,8 @@ struct fiber {
  * fiber_leave(), which switches to another fiber for good. */
 void fiber_create(struct fiber *f, void *stack, size_t bytes, void (*entry)(void *arg), void *arg);
 
-/* Runs another fiber until some fiber switches back to `from`. For the thread itself `from` is a
- * zeroed struct. */
+/* Runs another fiber until some fiber switches back to `from`. To switch away from the thread's own
+ * stack, `from` is a zeroed struct at first. */
 void fiber_switch(struct fiber *from, struct fiber *to);
 void fiber_leave(struct fiber *to);
 

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Thousands of windows are in one process. A job may ask that they take no more memory than their
- * ranks need (sim_config.gives_back): bulk memory and scratch of finished epochs go back to the
- * kernel, and read as zeroes from then on. So this also finds a rank that reads what it has no right
- * to read any more.
+ * A simulated job has thousands of windows in one process. With sim_config.gives_back they take no
+ * more memory than their ranks need: bulk memory and scratch of finished epochs are given back to
+ * the kernel, and read as zeroes from then on. This also reveals a rank that reads data of an epoch
+ * that it has finished.
  *
- * The ranks of a group are at most EPOCHS epochs apart, so what comes next to the memory of epoch e
- * is of epoch e + EPOCHS, and no peer may send that before this rank has finished e. If it comes
- * before the memory was given back, the memory stays. The rank itself writes its scratch only for the
- * runs that have not ended, which are RUNS at most. Both may still be the source of messages on their
- * way: then nothing is given back yet. If neighbours read the window, what has come in stays until all
- * ranks have finished its epoch.
+ * The ranks of a group are at most EPOCHS epochs apart. So the next message to the memory of epoch
+ * e belongs to epoch e + EPOCHS, and no peer may send it before this rank has finished e. If the
+ * message comes before the memory was given back, the memory stays. The rank itself writes to
+ * scratch only in the runs that have not ended, which are RUNS at most. Bulk memory and scratch may
+ * still be the source of messages on their way: then nothing is given back yet. If neighbours may
+ * read the window, its messages stay until all ranks have finished their epoch.
  *
- * The slots of an alltoall on thousands of ranks take more than all other memory of a window. A page
- * has the same slots of all epochs, so it goes back when the latest message there is of a finished
- * epoch. The first slots, which most calls use, stay.
+ * The slots of an alltoall on thousands of ranks take more than all other memory of a window. A
+ * page has the same slots of all epochs, so it is given back when the latest message in it is of a
+ * finished epoch. The first slots, which most calls use, stay.
  */
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "transport/sim/sim_transport.h"
 
-#define RUNS 4u /* see lib/base/credit.h */
+#define RUNS 4u /* CREDIT_RUNS in lib/base/credit.h */
 
-/* Gives back what was used of the memory of an epoch, `bytes` at base, in whole pages: but not a page
- * that has other memory as well. */
+/* Gives back the first *used bytes of the memory of an epoch, which has `bytes` bytes at base, and
+ * sets *used to 0. Only pages that are completely in this memory are given back. */
 static void drop(unsigned char *base, size_t bytes, size_t *used)
 {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)base;
@@ -37,7 +37,7 @@ static void drop(unsigned char *base, size_t bytes, size_t *used)
     *used = 0;
 }
 
-/* Returns the first epoch after `done` of the last n ones. */
+/* Returns the first epoch after `done` among the n epochs up to `last`. */
 static uint64_t first_after(uint64_t done, uint64_t last, uint64_t n)
 {
     uint64_t least = last > n ? last - n : 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The queue of events, by time, then by the order in which they were put there. It is a heap in
- * which each entry has four below it, and holds its keys itself: events of thousands of ranks do not
- * stay in the cache, so few of them are looked at.
+ * The queue of events, sorted by time, then by the order in which they were added. It is a heap in
+ * which each entry has four children. An entry contains the keys for sorting, so that the events
+ * themselves are seldom read: those of thousands of ranks do not stay in the cache.
  */
 #include <stdlib.h>
 
@@ -15,7 +15,7 @@ static bool comes_before(const struct entry *a, const struct entry *b)
     return a->at_ns != b->at_ns ? a->at_ns < b->at_ns : a->order < b->order;
 }
 
-/* Nobody asks for the place of a message. */
+/* Stores an entry at an index of the heap. An event that may be moved is told its place. */
 static void place(struct queue *q, struct entry e, size_t at)
 {
     q->entries[at] = e;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The places where the library meets the machine other than through a context's parameters. A
- * program that links these objects before the library's archive gets them in place of
+ * Replacements for parts of the library that use the machine directly, not through a context's
+ * parameters. A program that links these objects before the library's archive gets them in place of
  *
- *   transport/registry.c     the transports: there is one
- *   bootstrap/user.c         callbacks: see bootstrap.c in this folder
+ *   transport/registry.c     the list of transports: here only one
+ *   bootstrap/user.c         callbacks of the user: see bootstrap.c in this folder
  *   lib/topology/node.c      the node and core of the process: here of the running rank
- *   lib/base/backoff.c       waiting for events that no transport reports: here for virtual time
+ *   lib/base/backoff.c       waiting for events that no transport reports: here in virtual time
  *
  * since the linker searches archives only for symbols that are still undefined.
  */
@@ -23,7 +23,7 @@ const struct transport_ops *ncoll__transport_find(const char *name)
     return &ncoll__transport_sim;
 }
 
-/* Each rank has a core of its own. */
+/* Returns the node of the running rank. Each rank of a node has a core of its own. */
 struct node ncoll__node(void)
 {
     int rank = ncoll__sim->running->rank, ranks = ncoll__sim->config.node_ranks;

@@ -30,7 +30,7 @@ struct sim_config {
     int node_ranks; /* ranks on a node, as algorithms see it; 0: one */
     uint64_t seed;
 
-    /* LogGP: between nodes, and the latency within one */
+    /* parameters of LogGP: those between nodes, and the latency within a node */
     uint64_t latency_ns, near_latency_ns, overhead_ns, gap_ns;
     uint64_t bytes_per_us; /* 1000 / G */
     unsigned depth;        /* the most messages of a connection in flight at once */
@@ -46,14 +46,14 @@ struct sim_config {
     uint64_t kill_ns;       /* each of them is killed at a random time before kill_ns */
     uint64_t notice_ns;     /* longest time until other ranks notice a kill; default: 1 ms */
 
-    uint64_t limit_ns;  /* a job that is not over by then counts as hung; default: 1000 s */
+    uint64_t limit_ns;  /* a job that is not over at this time counts as hung; default: 1000 s */
     size_t stack_bytes; /* of each rank */
-    bool gives_back;    /* windows keep no memory of epochs that are finished: see give_back.c */
+    bool gives_back;    /* windows give back the memory of finished epochs: see give_back.c */
 };
 
 /* The outcome of a job. */
 struct sim_report {
-    uint64_t hash; /* of all events, in order */
+    uint64_t hash; /* hash of all events, in order */
     uint64_t end_ns;
     uint64_t events, messages, message_bytes, switches;
     uint64_t delivered_to_nobody; /* messages to ranks that had left, or were killed */
@@ -61,18 +61,20 @@ struct sim_report {
     size_t rank_heap_bytes;       /* highest peak of a single rank */
     size_t window_bytes;          /* peak of the memory of all windows */
     size_t stack_bytes;           /* the deepest stack of a rank; 0: not measured */
-    int failed;                   /* number of ranks whose function did not return 0 */
-    int first_failed;             /* the lowest of them that was not killed; -1: none */
+    int failed;                   /* number of ranks, not killed, that did not return 0 */
+    int first_failed;             /* the lowest of these ranks; -1: none */
     int killed;
     bool hangs;
-    unsigned violations; /* of the transport's contract by the library; stderr has the first ones */
+    /* violations of the transport's contract by the library; the first ones are printed to
+     * stderr */
+    unsigned violations;
 };
 
 /* Copies config to *out, with the defaults in place of fields that are 0. */
 void sim_defaults(const struct sim_config *config, struct sim_config *out);
 
-/* The function of a rank. It creates a context from params, and may create several. arg is as given
- * to sim_run(). */
+/* The function of a rank. It creates one or more contexts from params. arg: from sim_run(). Returns
+ * 0 for success. */
 typedef int (*sim_body)(const ncoll_params *params, void *arg);
 
 /*
@@ -83,10 +85,10 @@ typedef int (*sim_body)(const ncoll_params *params, void *arg);
 bool sim_run(const struct sim_config *config, const ncoll_params *base, sim_body body, void *arg,
              struct sim_report *report);
 
-/* A rank's function may call these. */
-uint64_t sim_now_ns(void);   /* the time of the calling rank */
-void sim_sleep(uint64_t ns); /* the calling rank computes for that time */
+/* Functions that a rank's function may call. */
+uint64_t sim_now_ns(void);   /* returns the time of the calling rank */
+void sim_sleep(uint64_t ns); /* lets the calling rank compute for this time */
 #define SIM_ANY (-1)
-bool sim_is_killed(int rank); /* true if the rank, or any rank, was killed by now */
+bool sim_is_killed(int rank); /* true if a rank has been killed; SIM_ANY: any rank */
 
 #endif

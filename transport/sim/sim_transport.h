@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The transport's own objects. */
+/* The objects of the simulated transport. */
 #ifndef NCOLL_TRANSPORT_SIM_TRANSPORT_H
 #define NCOLL_TRANSPORT_SIM_TRANSPORT_H
 
 #include "algos/schedule.h"
 #include "transport/sim/engine.h"
 
-/* A rank gives slots back in groups of this many. */
+/* The memory of slots is given back in groups of this many slots. */
 #define SLOT_GROUP  16u
 #define SLOT_GROUPS (SLOTS_MAX / SLOT_GROUP)
 
@@ -14,19 +14,19 @@ struct sim_window {
     struct window window;
     uint64_t unique;
     unsigned on_way;      /* this rank's messages of the group that have not arrived yet */
-    unsigned long_on_way; /* the long ones among them, whose source has not been read yet */
+    unsigned long_on_way; /* the long messages among them, whose sources have not been read yet */
     size_t bytes;
     void *base;
     unsigned session;
-    struct window_extent extent; /* what plans use of it, as they have told */
-    struct sim_window *next;     /* in the list sim.buried */
-    bool viewed;                 /* neighbours read it */
-    /* the epoch up to which scratch was given back; bytes of each set that were used since; the latest
-     * epoch that has used each set of bulk memory */
+    struct window_extent extent; /* the part that plans use, from extend() */
+    struct sim_window *next;     /* the next one in the list sim.buried */
+    bool viewed;                 /* neighbours may read the window */
+    /* For give_back.c: the epoch up to which scratch was given back; the latest epoch that has used
+     * each set of bulk memory. */
     uint64_t scratch_back, bulk_epochs[EPOCHS];
-    size_t bulk_used[EPOCHS], scratch_used[EPOCHS];
-    uint64_t slots_used[SLOT_GROUPS]; /* the latest epoch of a message to SLOT_GROUP slots */
-    unsigned slot_groups;             /* of later groups no slot is in use */
+    size_t bulk_used[EPOCHS], scratch_used[EPOCHS]; /* bytes used and not given back, of each set */
+    uint64_t slots_used[SLOT_GROUPS]; /* the latest epoch of a message to each group of slots */
+    unsigned slot_groups;             /* number of groups up to the last one that is in use */
 };
 
 struct sim_memory {
@@ -35,21 +35,21 @@ struct sim_memory {
     struct sim_memory *next;
 };
 
-/* A connection. */
+/* A connection to a peer. */
 struct link {
     struct endpoint endpoint;
     bool met, gone, left;
     struct farewell *farewell; /* of a peer that has left; NULL: none */
     bool telling;              /* the peer has not read the last position yet */
-    uint64_t ready_at_ns;      /* from when on messages may be sent, once both sides have met */
-    uint64_t last_ns;          /* when the latest message arrives */
+    uint64_t ready_at_ns;      /* if `met`: the time from which messages may be sent */
+    uint64_t last_ns;          /* the time at which the latest message arrives */
     uint64_t slow_ns;
     unsigned on_way;
     unsigned n_views;
     struct view {
-        struct window_name name; /* unique 0: none */
+        struct window_name name; /* name.unique 0: no window */
         const struct window *window;
-        struct window_extent admitted; /* where this rank may put */
+        struct window_extent admitted; /* the part into which this rank may put */
     } * views;                         /* by this rank's number of the window */
 };
 
@@ -58,7 +58,7 @@ struct sim_transport {
     struct transport_config config;
     struct sim_rank *owner;
     unsigned session;
-    struct link **links; /* by rank: an open hash table; NULL: a free place */
+    struct link **links; /* [n_places] open hash table by rank; NULL: a free place */
     unsigned n_links, n_places;
     struct sim_window **windows; /* by number */
     unsigned n_windows;
@@ -67,7 +67,7 @@ struct sim_transport {
     bool has_left;
     struct sim_message *mail, **mail_end, *positions, **positions_end;
     bool told_end; /* the library has been told that this rank was killed */
-    bool retries;  /* a message was refused at random (refuse_one_in) */
+    bool retries;  /* a message was refused at random, or not admitted: it will be sent again */
     uint64_t sleeps;
     size_t memory_bytes, scratch_bytes;
 };
@@ -80,7 +80,7 @@ static inline struct sim_transport *sim_of(struct transport *t)
 struct link *ncoll__sim_link(const struct sim_transport *t, int rank);
 struct sim_window *ncoll__sim_window(const struct sim_transport *t, struct window_name name);
 
-/* True if this rank was killed. The first call that finds that tells the library so. */
+/* True if this rank was killed. The first call that returns true also reports it to the library. */
 bool ncoll__sim_is_dead(struct sim_transport *t);
 
 /* windows.c */
@@ -102,7 +102,8 @@ void ncoll__sim_send(struct sim_transport *t, struct link *link, struct sim_mess
 
 /* give_back.c: gives back memory of epochs that are finished. */
 void ncoll__sim_give_back(struct sim_window *w);
-/* Note that memory of an epoch is used: bulk memory up to `end`; a slot; what is sent from scratch. */
+/* These functions note that memory of an epoch is used: bulk memory up to `end`; a slot; the source
+ * of a message in scratch. */
 void ncoll__sim_use_bulk(struct sim_window *w, uint64_t epoch, size_t end);
 void ncoll__sim_use_slot(struct sim_window *w, uint64_t epoch, unsigned slot);
 void ncoll__sim_use_scratch(struct sim_window *w, uint64_t epoch, const void *src, size_t bytes);

@@ -139,8 +139,8 @@ void ncoll__sim_unbury(unsigned session)
     }
 }
 
-/* The sources of messages in flight must stay until they are read. Neighbours may still read what
- * has arrived in the window, unless `quiet` is set. */
+/* Waits until the sources of messages in flight have been read. Unless `quiet` is set, neighbours
+ * may still read messages in the window, so its memory stays for the rest of the session. */
 static void window_destroy(struct transport *transport, struct window *window, bool quiet)
 {
     struct sim_transport *t = sim_of(transport);

@@ -37,7 +37,8 @@ void ncoll__sim_mail_free(struct sim_transport *t)
         free(m);
 }
 
-/* The link keeps the farewell, not the message: peers of thousands of ranks leave at the same time. */
+/* Handles the message of a leaving peer. The link keeps only the farewell in it, to save memory
+ * when thousands of ranks leave at the same time. */
 static void take_farewell(struct sim_transport *t, struct sim_message *m)
 {
     const struct transport_events *e = &t->config.events;
@@ -146,7 +147,7 @@ bool ncoll__sim_wait(struct transport *transport, struct window *w, const struct
         return true;
     }
     ncoll__sim_give_back((struct sim_window *)w);
-    bool soon = t->retries; /* or a neighbour's word is awaited, which does not wake this rank */
+    bool soon = t->retries; /* also for a word in a neighbour's window: it wakes nobody */
     for (unsigned i = 0; i < n; i++) {
         if (awaited_raised(w, &awaited[i]))
             return true;
@@ -214,8 +215,8 @@ static void say_farewell(struct sim_transport *t, struct link *link, farewell_fn
                     ncoll__sim_message(t, link, MESSAGE_FAREWELL, &farewell, sizeof farewell));
 }
 
-/* The last look at the mail comes after all farewells have arrived: of two ranks that leave at the
- * same time one finds that of the other there. */
+/* Reads the mail once more after all farewells of this rank have arrived: of two ranks that leave
+ * at the same time, at least one finds the farewell of the other there. */
 void ncoll__sim_leave(struct transport *transport, farewell_fn say, void *arg)
 {
     struct sim_transport *t = sim_of(transport);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Checks of puts, as a device makes them: a rank may put only where its peer has admitted it, and
- * sends long messages only from memory that its own plans have announced. */
+/* extend() and admit(), for checks of puts like those of a device: a rank may put only where its
+ * peer has admitted it, and may send long messages of its window only from the part that it has
+ * extended. */
 #include "transport/sim/sim_transport.h"
 
 static size_t most(size_t a, size_t b)
@@ -21,7 +22,8 @@ int ncoll__sim_extend(struct transport *t, struct window *window, const struct w
     return NCOLL_OK;
 }
 
-/* The peer learns it at once, and goes on a latency later. */
+/* Tells the peer the new extent at once. If the peer waits, it is woken after the latency of a
+ * message. */
 void ncoll__sim_admit(struct transport *transport, struct window *window, int peer)
 {
     struct sim_transport *t = sim_of(transport), *theirs = sim_rank_of(peer)->transport;

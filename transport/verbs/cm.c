@@ -10,9 +10,9 @@
  *   rdma_establish()                ---->    ESTABLISHED
  *
  * Each side then knows that it can write to the other. The request carries the rank of its sender,
- * and the number of the queue pair that it was offered, so that the request of a stranger is
- * recognised. It may come before the receiver has accepted the sender's offer, but not before the
- * receiver has made its own offer, since the sender has read that.
+ * and the number of the queue pair that the receiver has offered, so that the request of a stranger
+ * is recognised. The request may come before the receiver has accepted the sender's offer, but not
+ * before the receiver has made its own offer, since the sender has read that.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -111,7 +111,7 @@ static void cm_describe(const struct verbs *v, struct verbs_description *d)
 
 /* ------------------------------------------------------------------ queue pairs --------------- */
 
-/* Settings of the user take the place of the values that the connection manager has found. */
+/* Replaces values that the connection manager has found by the settings of the user. */
 static void set_wishes(const struct verbs *v, const struct cm_link *link, struct ibv_qp_attr *attr,
                        int mask)
 {
@@ -120,7 +120,7 @@ static void set_wishes(const struct verbs *v, const struct cm_link *link, struct
                             ? ncoll__verbs_mtu(v, &v->port)
                             : link->peer_mtu;
 
-    if (mask & IBV_QP_TIMEOUT) /* librdmacm derives its value from a guess of the subnet manager */
+    if (mask & IBV_QP_TIMEOUT) /* librdmacm uses an estimate of the subnet manager */
         attr->timeout = c->timeout_exponent;
     if (mask & IBV_QP_PATH_MTU && attr->path_mtu > most)
         attr->path_mtu = most;
@@ -272,9 +272,9 @@ static int established(struct connection *c)
 
 /* ------------------------------------------------------------------ events -------------------- */
 
-/* Handles a connection that could not be made, which is an error. The end of a connection is
- * noticed by its queue pair. A peer that has left has told so before, over a connection that
- * worked. */
+/* Handles the failure or the end of a connection. It is an error only if the connection could not
+ * be made: the end of a working connection is noticed by its queue pair, and a peer that has left
+ * has told this before, over a connection that worked. */
 static int refused(struct verbs *v, struct connection *c, enum rdma_cm_event_type what, int status)
 {
     const struct transport_events *e = &v->config.events;
@@ -290,7 +290,8 @@ static int refused(struct verbs *v, struct connection *c, enum rdma_cm_event_typ
                    rdma_event_str(what), status, ncoll__verbs_path_text(v, c, path));
 }
 
-/* Handles an event after it was acknowledged: an identifier can only be destroyed after that. */
+/* Handles an event. The caller has acknowledged it, since an identifier can be destroyed only after
+ * that. */
 static int handle(struct verbs *v, enum rdma_cm_event_type what, int status, struct rdma_cm_id *id,
                   struct connection *c, enum ibv_mtu mtu)
 {

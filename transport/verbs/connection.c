@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Queue pairs, and the entries that they need in the queues that they share: receives, and
- * completions. These are grown before a connection or a window can make use of the new entries.
+ * completions. The shared queues grow before a connection or a window can use the new entries.
  *
- * A peer may have a certain number of messages in flight to this rank, in all windows together. It
- * is told this number when it connects, gets that many of the receives permanently (room.h), and
- * posts no more until this rank has confirmed some. The number of receives that are really posted
- * depends on the peer's windows: the depths of their schedules limit what it sends. So no sender
- * ever finds the receiver not ready, and the number of posted receives does not grow with the
- * number of groups, nor with the size of the job beyond RECEIVES_MAX.
+ * A peer may have a certain number of messages in flight to this rank, in all windows together. The
+ * peer learns this number when it connects. This many receives are set aside for the peer for good
+ * (room.h), and the peer sends no more messages until this rank has confirmed some. The number of
+ * receives that are really posted depends on the peer's windows, since the depths of their
+ * schedules limit how much the peer sends. So no sender ever finds the receiver not ready, and the
+ * number of posted receives does not grow with the number of groups, nor with the size of the job
+ * beyond RECEIVES_MAX.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,13 +20,14 @@
 
 /* ------------------------------------------------------------------ room ---------------------- */
 
-/* Receives of a connection besides those for messages. */
+/* Returns the number of receives that a connection needs besides those for messages. */
 static unsigned besides(const struct verbs *v)
 {
     return WORDS_IN_FLIGHT + (verbs_shares_receives(v) ? 0 : RECEIVE_BATCH);
 }
 
-/* Returns how many receives a connection wants; 0: the queues of the device are too short. */
+/* Returns the number of receives that a connection wishes for; 0: the device's queues are too
+ * short. */
 static unsigned receives_wish(const struct verbs *v)
 {
     unsigned wish = UNCONFIRMED_MAX + besides(v), most = (unsigned)v->limits.max_qp_wr;
@@ -59,8 +61,8 @@ unsigned ncoll__verbs_peers_most(const struct verbs *v)
     return n;
 }
 
-/* Takes the connection's share of the queues, and makes another receive queue if there is none for
- * it. */
+/* Takes the connection's share of the queues, and makes another receive queue if the present ones
+ * have no room. */
 static int take_room(struct verbs *v, struct connection *c)
 {
     const struct transport_events *e = &v->config.events;
@@ -93,7 +95,7 @@ static int take_room(struct verbs *v, struct connection *c)
 
 static int create_qp(struct verbs *v, struct connection *c)
 {
-    /* The wanted size first, then smaller ones, since a device refuses a size that it cannot do. */
+    /* Sizes to try, the best one first: a device refuses a queue pair that inlines too much. */
     static const uint32_t inline_sizes[] = {INLINE_WISH, 128, 64, 32, 0};
     bool shared = verbs_shares_receives(v);
     int error = 0;
@@ -200,7 +202,7 @@ static void enter(struct verbs *v, struct connection *c)
     index_connection(v, c);
 }
 
-/* Makes a connection with all that it needs, or none. */
+/* Makes a connection with all that it needs. On failure nothing of it remains. */
 int ncoll__connection_create(struct verbs *v, int rank, struct connection **out)
 {
     struct connection *c = calloc(1, sizeof *c);
@@ -227,7 +229,7 @@ int ncoll__connection_create(struct verbs *v, int rank, struct connection **out)
 
 need_less:
     v->queues[c->queue].need -= WORDS_IN_FLIGHT;
-leave_room: /* a receive queue that was made for it stays for the next one */
+leave_room: /* a receive queue that take_room() has made stays for the next connection */
     v->rooms = before;
 destroy:
     ncoll__connection_destroy(v, c);
@@ -249,7 +251,8 @@ void ncoll__connection_destroy(struct verbs *v, struct connection *c)
 
 /* ------------------------------------------------------------------ views --------------------- */
 
-/* With a second card its parts may have to be sent again by the first one. */
+/* Returns the number of receives to post for `depth` messages in flight from the peer. With a
+ * second card there are some for parts that are sent again by the first card. */
 static uint32_t receives_for(const struct verbs *v, const struct connection *c, uint32_t depth)
 {
     uint32_t more = MORE_IN_FLIGHT + (v->rail != NULL ? RAIL_DEPTH : 0);

@@ -16,7 +16,7 @@
  * heads. Very long payloads are still sent by a plain write, which a network may route adaptively,
  * followed by an empty write with the immediate data.
  *
- * With a second card this is what the first one does with its part of a long message (rail.h).
+ * With a second card, the first card sends its part of a long message in this way (rail.h).
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -25,13 +25,13 @@
 #include "transport/verbs/post.h"
 #include "transport/verbs/rail.h"
 
-/* The longest payload that is sent together with the immediate. */
+/* The longest payload that is sent in one write with the immediate data. */
 #define ONE_WRITE_BYTES 16384u
 
 /* ------------------------------------------------------------------ sending ------------------- */
 
-/* Prepares the work request of a message for a receiver and the slot that it raises. The caller
- * adds the data for the slot. */
+/* Returns the work request that writes to the slot of a message and raises it. The caller adds the
+ * data for the slot. */
 static inline struct ibv_send_wr notification(const struct view *view, const struct put *put)
 {
     size_t slot = slot_index(put->epoch, put->slot) * sizeof(struct slot);
@@ -50,7 +50,7 @@ static uint32_t imm_of(const struct view *view, const struct put *put, enum imm_
     return htonl(imm_pack(kind, view->first + put->slot, put->epoch, put->signature));
 }
 
-/* Returns the key of this rank's scratch or bulk memory of the put's epoch, which has the source. */
+/* Returns the key of this rank's scratch or bulk memory, whichever contains the source of a put. */
 static uint32_t own_key(const struct put *put)
 {
     const struct verbs_window *own = (const struct verbs_window *)put->window;
@@ -101,7 +101,8 @@ void ncoll__verbs_note_long(struct verbs *v, struct connection *c, bool is_users
         c->users_posted = c->posted;
 }
 
-/* Sends the first `bytes` of a long message; the second card sends the others, if there are any. */
+/* Sends the first `bytes` bytes of a long message. The second card sends the rest, if there is
+ * any. */
 static bool put_long(struct verbs *v, struct connection *c, const struct view *view,
                      const struct put *put, size_t bytes)
 {
@@ -211,8 +212,9 @@ bool ncoll__verbs_arrived(struct transport *t, struct window *w)
         struct view *view = id < c->n_views ? &c->views[id] : NULL;
         if (c->state != CONNECTION_READY || c->left || view == NULL || view->addr == 0)
             continue;
-        /* Parts on the second card may have to be sent again. Keys that come after the window was freed would
-         * be taken for those of the next window of that number. */
+        /* Wait until parts on the second card have arrived, since they may have to be sent again,
+         * and until all keys are sent: keys that arrive after the peer has freed its window would
+         * be taken for the keys of the next window with this number. */
         if (!rail_is_idle(c) || view->admits) {
             view->flushing = all = false;
             continue;
@@ -273,8 +275,8 @@ static void arrived(struct verbs *v, const struct ibv_wc *wc)
     struct slot *slot = window_slot(w, epoch, index);
     if (unlikely(imm_kind(imm) != IMM_MESSAGE))
         learn_or_recall(c, imm, slot);
-    /* Two different calls have written to this slot, so this message is lost. If the other one is
-     * complete, its own completion raises the flag. A rank that waits for the lost message tells
+    /* Two different calls have written to this slot, so this message is lost. If the other message
+     * is complete, its own completion raises the flag. A rank that waits for the lost message tells
      * its position, by which the two calls are found and named (lib/watch/mismatch.c). */
     if (unlikely(imm_digest(imm) != imm_digest_of(slot->signature)))
         return;
@@ -289,7 +291,7 @@ static void arrived(struct verbs *v, const struct ibv_wc *wc)
     atomic_store_explicit(&slot->flag, epoch, memory_order_release);
 }
 
-/* True if the status is an error of this device, not of the peer's. */
+/* True if the status is an error of this rank's device, not of the peer's device. */
 static bool is_local(enum ibv_wc_status status)
 {
     return status == IBV_WC_LOC_LEN_ERR || status == IBV_WC_LOC_QP_OP_ERR ||
@@ -297,8 +299,8 @@ static bool is_local(enum ibv_wc_status status)
            status == IBV_WC_GENERAL_ERR;
 }
 
-/* Handles a status that is not success. A receive that failed has lost its message: its sender will not
- * send it again, and the connection takes no other one. */
+/* Handles a completion that reports an error. The message of a failed receive is lost: the sender
+ * will not send it again, and the connection cannot receive any other message. */
 static void handle_failure(struct verbs *v, const struct ibv_wc *wc)
 {
     char why[256], port[64], path[PATH_TEXT];

@@ -59,7 +59,7 @@ static void add_port(struct candidates *all, const struct device_table *t,
     }
 }
 
-/* own: NULL if nearness does not matter */
+/* Adds the ports of a device. own: the cores of this process; NULL: nearness does not matter. */
 static void add_device(struct candidates *all, const struct device_table *t,
                        const struct device_row *device, const struct own_cores *own)
 {
@@ -80,13 +80,12 @@ static void add_device(struct candidates *all, const struct device_table *t,
 
 /* ------------------------------------------------------------------ this process's devices ---- */
 
-/* The devices that this process sees. Each is known from a table: that of another rank of the node,
- * or that of this one. */
+/* The devices that this process sees. Each is described in one of two tables, under its name. */
 struct devices {
     struct ibv_device **list;
     int n;
-    bool *own;                        /* [n] this process has examined it */
-    struct device_table theirs, mine; /* where each is found by its name */
+    bool *own;                        /* [n] this process has examined the device */
+    struct device_table theirs, mine; /* the tables of another rank of the node, of this rank */
 };
 
 static void examine(struct devices *d, int i)
@@ -95,7 +94,7 @@ static void examine(struct devices *d, int i)
     d->own[i] = true;
 }
 
-/* Examines what only another rank has examined. Returns false if there is nothing. */
+/* Examines the devices that only another rank has examined. Returns false if there are none. */
 static bool examine_rest(struct devices *d)
 {
     bool any = false;
@@ -117,8 +116,8 @@ static void close_list(struct devices *d)
     ncoll__table_free(&d->mine);
 }
 
-/* Lists the devices, and examines those that are not in the table of another rank, or that it could
- * not open. Returns 0 or errno. Having no device is not an error. */
+/* Lists the devices, and examines those that are not in the table of another rank, or that the
+ * other rank could not open. Returns 0 or errno. Having no device is not an error. */
 static int list_all(struct devices *d, const void *examined, size_t len)
 {
     *d = (struct devices){0};
@@ -140,7 +139,8 @@ static int list_all(struct devices *d, const void *examined, size_t len)
     return ncoll__table_failed(&d->mine) ? ENOMEM : 0;
 }
 
-/* Lists what can be chosen, and chooses. Returns 0 or errno. */
+/* Lists the candidates, and chooses one. *best: the chosen candidate; NULL: none. Returns 0 or
+ * errno. */
 static int choose(const struct devices *d, const struct device_wish *wish, struct candidates *all,
                   struct candidate **best)
 {
@@ -195,7 +195,7 @@ static void tell_all(const struct candidates *all, char *text, size_t size)
     }
 }
 
-/* True if the user wants certain ports. */
+/* True if the user has named devices, ports or GIDs. */
 static bool has_wish(const struct device_wish *wish)
 {
     return wish->device != NULL || wish->port != 0 || ncoll__gid_is_wished(&wish->gid);
@@ -229,8 +229,8 @@ static int nothing_chosen(const struct candidates *all, const struct device_wish
                    "no RDMA port has an address that can be used: %s", text);
 }
 
-/* Compares what is there with what another rank has found. Returns NULL if it is the same, or else
- * what differs. */
+/* Compares a device with its description by another rank. Returns NULL if they agree, or else a
+ * text that tells the difference. */
 static const char *differs(struct ibv_context *context, const struct candidate *where)
 {
     struct ibv_port_attr port;
@@ -253,8 +253,8 @@ static const char *differs(struct ibv_context *context, const struct candidate *
     return error != 0 ? strerror(error) : NULL;
 }
 
-/* Opens the chosen device. *again: it is not as another rank of the node has found it, so this rank
- * has examined it, and has to choose again. */
+/* Opens the chosen device. *again: the device differs from its description by another rank; this
+ * rank has examined it now, and the caller has to choose again. */
 static int open_chosen(struct verbs *v, struct devices *d, const struct candidate *chosen,
                        bool *again)
 {
@@ -264,7 +264,7 @@ static int open_chosen(struct verbs *v, struct devices *d, const struct candidat
 
     *again = false;
     v->where = *chosen;
-    v->where.pkeys = NULL; /* they belong to a table that is freed */
+    v->where.pkeys = NULL; /* it points into a table that will be freed */
     while (strcmp(ibv_get_device_name(d->list[i]), v->where.device) != 0)
         i++;
     errno = 0;
@@ -289,7 +289,7 @@ static int open_chosen(struct verbs *v, struct devices *d, const struct candidat
     return NCOLL_OK;
 }
 
-/* Returns how many of the first n ranks are on this rank's node. */
+/* Returns the number of ranks on this rank's node among the first n ranks of the world. */
 static unsigned ranks_here(const struct transport_config *config, int n)
 {
     unsigned here = 0;
@@ -305,7 +305,8 @@ const char ncoll__gid_remedy[] = "write NCOLL_GID as an index, an interface, a r
 const char ncoll__device_remedy[] =
     "write NCOLL_DEVICE as mlx5_0, as mlx5_0:1,mlx5_2 or as ^mlx5_bond, without blanks";
 
-/* Returns false if a wish cannot be read; *bad is that wish. */
+/* Reads the user's conditions from the settings. Returns false on a syntax error; then *bad is the
+ * wrong setting. */
 static bool read_wishes(const struct transport_config *config, struct device_wish *out,
                         const char **bad)
 {
@@ -327,7 +328,8 @@ static bool is_same(const struct network *a, const struct network *b)
            a->bits == b->bits && memcmp(a->prefix, b->prefix, sizeof a->prefix) == 0;
 }
 
-/* Appends a network to those from `first` on, once. */
+/* Appends a network to those from offset `first` on. If it is there already, keeps the data of the
+ * faster port. */
 static void add_network(struct blob *out, size_t first, const struct network *own)
 {
     struct network *known = NULL;
@@ -341,8 +343,8 @@ static void add_network(struct blob *out, size_t first, const struct network *ow
         *known = *own;
 }
 
-/* Appends the networks of the candidates to a blob, after applying the wishes to them. A port is on one in
- * each of its partitions; those of which it is a full member come first. */
+/* Appends the networks of all usable candidates to a blob. Each partition of a port counts as a
+ * network; partitions of which the port is a full member come first. */
 static void add_networks(struct candidate *list, unsigned n, const struct device_wish *wish,
                          struct blob *out)
 {
@@ -381,7 +383,7 @@ bool ncoll__verbs_networks(const struct transport_config *config, struct blob *o
     return ok && !out->failed;
 }
 
-/* Writes the networks of a node, as far as they fit. */
+/* Writes the networks of a node in words, as far as they fit into `text`. */
 static void tell_networks(const struct node_networks *node, char *text, size_t size)
 {
     size_t len = (size_t)snprintf(text, size, "the node of rank %d has ", node->rank);
@@ -393,7 +395,8 @@ static void tell_networks(const struct node_networks *node, char *text, size_t s
     }
 }
 
-/* Finds the part of a network with routers that this node is on, so that its ranks are on one subnet. */
+/* Finds the part of the job's network that this node is on. If the nodes are on different subnets,
+ * it is one subnet, so that all ranks of the node use the same one. */
 static void find_own_part(const struct transport_config *config, const struct node_networks *nodes,
                           unsigned n, const struct network_choice *job, struct network_choice *own)
 {
@@ -409,8 +412,8 @@ static void find_own_part(const struct transport_config *config, const struct no
     }
 }
 
-/* Chooses the network of the job, if all nodes have told theirs, and the part of it that this node is on.
- * *chosen: it has one. Returns NCOLL_OK or an error. */
+/* Chooses the network of the job, if all nodes have published theirs. *own: the part of it that
+ * this node is on; *chosen: a network was chosen. Returns NCOLL_OK or an error. */
 static int choose_network(const struct transport_config *config, struct network_choice *out,
                           struct network_choice *own, bool *chosen)
 {
@@ -422,7 +425,7 @@ static int choose_network(const struct transport_config *config, struct network_
     size_t at = 0;
 
     *chosen = false;
-    for (unsigned i = 0; i < config->n_networks; i++) /* as a whole, so that they are aligned */
+    for (unsigned i = 0; i < config->n_networks; i++) /* one copy of all, which is aligned */
         ncoll__blob_add(&all, config->networks[i].bytes, config->networks[i].len);
     if (nodes == NULL || all.failed) {
         free(nodes);
@@ -439,7 +442,7 @@ static int choose_network(const struct transport_config *config, struct network_
     }
     int rc = NCOLL_OK;
     if (n < config->n_networks || n < 2) {
-        /* a node without any network has an error of its own */
+        /* ranks of a node without any network report an error themselves */
     } else if (ncoll__network_choose(nodes, n, out, &a, &b)) {
         *chosen = true;
         find_own_part(config, nodes, n, out, own);
@@ -457,7 +460,8 @@ static int choose_network(const struct transport_config *config, struct network_
     return rc;
 }
 
-/* Opens a device that was chosen, if it is as it was found. Returns NULL if it is not. */
+/* Opens a chosen device. Returns NULL on failure, or if the device differs from its description by
+ * another rank. */
 static struct ibv_context *open_found(const struct devices *d, const struct candidate *chosen)
 {
     int i = 0;
@@ -472,8 +476,9 @@ static struct ibv_context *open_found(const struct devices *d, const struct cand
     return context;
 }
 
-/* Chooses and opens a second card: of the network of the job, or else of another subnet of its kind. Ranks of
- * the node share cards as little as possible: the second cards follow on the first ones. */
+/* Chooses and opens a second card: on the network of the job, or else on another subnet of the same
+ * kind. Equal ports are given to the first cards of all ranks of the node in turn, and then to the
+ * second cards, so that ranks share cards as little as possible. */
 static void open_second(struct verbs *v, struct devices *d, struct candidates *all,
                         struct device_wish wish)
 {
@@ -503,12 +508,13 @@ static void open_second(struct verbs *v, struct devices *d, struct candidates *a
         "verbs: NCOLL_RAILS=2, but this rank has no second card; ncoll-info lists what there is");
 }
 
-/* Before 5.12 a kernel shares pages of a device with a forked child as all others. The parent's next write then
- * moves the page, and the device goes on using the one that is the child's. ibv_fork_init()
- * prevents that, and has to precede the first queue and the first registration. */
+/* On kernels before 5.12 a forked child shares the pages that a device uses, like all other pages.
+ * When the parent writes to such a page next, the parent gets a copy, while the device goes on
+ * using the original, which is then the child's. ibv_fork_init() prevents that. It has to be called
+ * before the first queue is made and the first memory is registered. */
 void ncoll__verbs_before(const struct transport_config *config)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* libibverbs has none here */
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* ibv_fork_init() takes no lock */
     int error = 0;
 
     if (!config->fork_safe)
@@ -554,9 +560,9 @@ int ncoll__device_open(struct verbs *v)
         if (best != NULL)
             rc = open_chosen(v, &devices, best, &again);
         else if (wish.network == &network && has_wish(&wish)) {
-            job.routed = true; /* as a card for each rank, in subnets of their own */
+            job.routed = true; /* the user may give each rank a card in another subnet */
             wish.network = &job;
-        } else if (!examine_rest(&devices)) /* an error has to be that of this rank */
+        } else if (!examine_rest(&devices)) /* an error must not rely on another rank's table */
             rc = nothing_chosen(&all, &wish, e);
         error = ncoll__table_failed(&devices.mine) ? ENOMEM : 0;
     }

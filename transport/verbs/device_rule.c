@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The rule that picks device, port and GID. GID 0 of a RoCE port is usually its link-local address,
- * which works until there is a router in between; so no index is ever assumed.
+ * The rule that picks device, port and GID. It assumes no GID index: GID 0 of a RoCE port is
+ * usually the link-local address, which no router forwards.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,10 +10,10 @@
 #include "transport/verbs/device.h"
 #include "transport/verbs/network.h"
 
-/* Finds the partition key that connections will use. Without a wish it is the first one with full
- * membership, since limited members do not reach each other; if there is none, the first one. With a
- * wish it is a key of that value, one with full membership if there is one. Returns false if there is
- * none; a port whose table is not known passes if there is no wish. */
+/* Finds the partition key that connections will use, and sets it in the candidate. wish 0: the
+ * first key with full membership, since limited members do not reach each other, or else the first
+ * key. wish not 0: a key of this partition, with full membership if possible. Returns false if
+ * there is no such key; but with wish 0 true if the keys of the port are not known. */
 static bool find_pkey(struct candidate *c, int wish)
 {
     int best = -1;
@@ -45,7 +45,7 @@ static const char *lack_text(enum device_lack lack)
     return "";
 }
 
-/* Ports of a node to which ranks are dealt out at most. */
+/* The most ports that the ranks of a node take in turn. */
 #define PORTS_DEALT 32u
 
 /* ------------------------------------------------------------------ names --------------------- */
@@ -76,7 +76,8 @@ static bool is_called(const struct entry *e, const char *device)
     return strlen(device) == e->len && memcmp(device, e->name, e->len) == 0;
 }
 
-/* An entry names one device, or, if there is none of that name, all that begin with it. */
+/* True if an entry names a candidate. An entry names the device of exactly that name; if there is
+ * none, it names all devices whose names begin with it. */
 static bool names(const struct entry *e, const struct candidate *c, const struct candidate *list,
                   unsigned n)
 {
@@ -91,8 +92,8 @@ static bool names(const struct entry *e, const struct candidate *c, const struct
     return strncmp(c->device, e->name, e->len) == 0;
 }
 
-/* True if the user's list of devices admits a candidate: "mlx5_0:1,mlx5_2" those, "^mlx5_bond" all
- * others. */
+/* True if the user's list of devices admits a candidate. "mlx5_0:1,mlx5_2" admits the devices in
+ * the list, "^mlx5_bond" all others. */
 static bool admits(const char *wish, const struct candidate *c, const struct candidate *list,
                    unsigned n)
 {
@@ -126,8 +127,8 @@ bool ncoll__device_list_is_well(const char *wish)
 
 /* ------------------------------------------------------------------ the rule ------------------ */
 
-/* True if a port is on the network of the job. Then it uses the partition of the job, unless the user has
- * set one. */
+/* True if a port is on the network of the job. Sets the partition key to that of the job's
+ * partition, unless the user has set one. */
 static bool is_of(struct candidate *c, const struct device_wish *wish)
 {
     const struct network_choice *choice = wish->network;
@@ -139,7 +140,7 @@ static bool is_of(struct candidate *c, const struct device_wish *wish)
     return ncoll__networks_meet(&own, &choice->network, choice->routed);
 }
 
-/* True if a candidate cannot be used, or is not what the user wants; writes the reason. */
+/* True if a candidate cannot be used, or does not meet the user's conditions; writes the reason. */
 static bool rejected(struct candidate *c, const struct device_wish *wish,
                      const struct candidate *list, unsigned n)
 {
@@ -150,7 +151,7 @@ static bool rejected(struct candidate *c, const struct device_wish *wish,
     } else if (wish->other_than != NULL && strcmp(c->device, wish->other_than) == 0) {
         snprintf(c->why, sizeof c->why, "it is the first card");
     } else if (c->port == 0) {
-        /* the reason why it could not be opened is written already */
+        /* the reason why the device could not be opened has been written already */
     } else if (wish->port != 0 && wish->port != c->port) {
         snprintf(c->why, sizeof c->why, "port %d was asked for", wish->port);
     } else if (!ncoll__gid_fits(&wish->gid, c)) {
@@ -196,9 +197,10 @@ static bool reaches_router(const struct candidate *c)
     return c->kind < GID_ROCE2_LINK_LOCAL;
 }
 
-/* Any address but a link-local one of RoCE v2, then hardware, then full members of a partition, then
- * the rate, then on InfiniBand the lower subnet prefix, so that all ranks are on one of several
- * networks, then nearness, then the kind of address. */
+/* True if candidate a is better than b. The first difference decides, in this order: an address
+ * other than a link-local one of RoCE v2; hardware; full membership in the partition; the rate; on
+ * InfiniBand the lower subnet prefix, so that all ranks choose the same one of several networks;
+ * nearness; the kind of address. */
 static bool is_better(const struct candidate *a, const struct candidate *b)
 {
     if (reaches_router(a) != reaches_router(b))
@@ -216,12 +218,13 @@ static bool is_better(const struct candidate *a, const struct candidate *b)
     return a->kind < b->kind;
 }
 
-/* The subnet prefix of a network for which no other one was set. */
+/* The subnet prefix of an InfiniBand network for which no other one was set. */
 #define DEFAULT_PREFIX UINT64_C(0xfe80000000000000)
 
-/* True if both ports are equally good for ranks. RoCE ports, and InfiniBand ports
- * with the default prefix, do not say which network they are on. For the latter a wish for devices
- * counts as the user's word that it is one. */
+/* True if two ports are equally good and on the same network, so that ranks may use either one.
+ * RoCE ports, and InfiniBand ports with the default prefix, do not tell which network they are on.
+ * But if the user has named devices, InfiniBand ports with the default prefix count as one
+ * network. */
 static bool are_alike(const struct candidate *a, const struct candidate *b,
                       const struct device_wish *wish)
 {
@@ -230,7 +233,8 @@ static bool are_alike(const struct candidate *a, const struct candidate *b,
     return known && a->kind == GID_IB && a->pkey == b->pkey && !is_better(a, b) && !is_better(b, a);
 }
 
-/* Deals out ports that are as good as the best one to the ranks of the node. */
+/* Returns the candidate of this rank: the ranks of a node take the best port, and those that are as
+ * good, in turn. */
 static struct candidate *deal_out(struct candidate *list, unsigned n, struct candidate *best,
                                   const struct device_wish *wish)
 {

@@ -83,7 +83,7 @@ static bool is_range(uint32_t first, uint32_t n, size_t of)
     return first <= of && n <= of - first;
 }
 
-/* True if every row refers to what is there. */
+/* True if the table is valid: its texts end, and each row refers to existing rows. */
 static bool is_whole(const struct device_table *t)
 {
     size_t ports = t->ports.len / sizeof(struct port_row);

@@ -3,10 +3,10 @@
  * Direct wiring: each rank finds the number of the peer's queue pair in the peer's offer, and takes
  * its own queue pair through INIT and RTR to RTS.
  *
- * A queue pair that is not in RTR yet drops messages silently, and its peer may accept late. So no
- * rank writes before both have accepted; lib/ tells this (`met`) after an exchange of the bootstrap
- * or a barrier. From then on, if a send is not answered for long, the peer is gone, or its port cannot
- * be reached from this one (health.c).
+ * A queue pair that is not in RTR yet drops messages silently, and a peer may accept late. So no
+ * rank writes before both have accepted. lib/ learns this from an exchange of the bootstrap or from
+ * a barrier, and calls met(). If a send is not answered for long after that, the peer is gone, or
+ * its port cannot be reached from this one (health.c).
  */
 #include <errno.h>
 #include <string.h>
@@ -43,16 +43,17 @@ int ncoll__qp_to_init(const struct qp_ends *ends)
                                           IBV_QP_ACCESS_FLAGS);
 }
 
-/* The first half of a GID is the prefix of its subnet. Between subnets of InfiniBand there is a
- * router. */
+/* True if the two ports are on different subnets of InfiniBand, with a router in between. The first
+ * half of a GID is the prefix of its subnet. */
 static bool is_routed(const struct qp_ends *ends)
 {
     return memcmp(ends->where->gid.raw, ends->peer->gid, 8) != 0;
 }
 
-/* Returns the LID to send to. A LID is valid only inside its subnet. To another subnet it is the LID
- * that the router has for it (FLID), bytes 4 and 5 of the peer's site-local GID (fec0::/10). If there is
- * none, the peer's LID is used, which works only if LIDs are unique across subnets. */
+/* Returns the LID to send to. A LID is valid only inside its subnet. For a peer on another subnet
+ * it is the LID of the router to that subnet (FLID): bytes 4 and 5 of the peer's site-local GID
+ * (fec0::/10). If the peer has no such GID, its own LID is used, which works only if LIDs are
+ * unique across subnets. */
 static uint16_t lid_towards(const struct qp_ends *ends)
 {
     const struct verbs_description *peer = ends->peer;
@@ -69,7 +70,7 @@ static struct ibv_ah_attr address(const struct verbs *v, const struct qp_ends *e
         .dlid = lid_towards(ends),
         .sl = v->config.service_level,
         .port_num = (uint8_t)ends->where->port,
-        /* if one side needs the header, both use it */
+        /* if one side needs a global route header, both sides use it */
         .is_global = is_routed(ends) || ncoll__needs_grh(ends->port) || peer->needs_grh,
         .grh = {.sgid_index = (uint8_t)ends->where->gid_index,
                 .hop_limit = 64,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Events that the device reports about itself. Most are only logged, since connections notice their
- * effects, too. If a port goes down and comes back before connections give up (health.c), nothing is
- * lost. After a failure of the device itself no request completes any more, and only the
+ * effects, too. If a port goes down and comes back before connections give up (health.c), nothing
+ * is lost. After a failure of the device itself no request completes any more, and only the
  * event reveals it.
  */
 #include <poll.h>

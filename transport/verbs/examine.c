@@ -54,7 +54,8 @@ int ncoll__try_handle(struct ibv_pd *pd, unsigned port, const struct ibv_port_at
 
 /* ------------------------------------------------------------------ one device ---------------- */
 
-/* The codes of InfiniBand's PortInfo. */
+/* Returns the rate of a port, whose speed and width have the codes of InfiniBand's PortInfo; 0: not
+ * known. */
 static uint32_t mbit_per_s(const struct ibv_port_attr *port)
 {
     static const struct {
@@ -106,7 +107,7 @@ static void add_port(struct device_table *t, struct ibv_context *device, struct 
             break;
         row.pkeys[row.n_pkeys] = ntohs(pkey);
     }
-    for (ssize_t i = n; i-- > 0;) /* the first one of the port counts */
+    for (ssize_t i = n; i-- > 0;) /* backwards: the first GID of the port decides */
         if (entries[i].port_num == number && kind_of(&entries[i]) == GID_IB)
             row.subnet_prefix = be64toh(entries[i].gid.global.subnet_prefix);
     ncoll__table_add_port(t, row);
@@ -115,7 +116,8 @@ static void add_port(struct device_table *t, struct ibv_context *device, struct 
             add_gid(t, pd, &port, &entries[i]);
 }
 
-/* Makes a queue pair as connections do, and asks for nothing that costs more. */
+/* Tries to make a small queue pair of the type that connections use. Returns the feature that the
+ * device lacks. */
 static enum device_lack try_queues(struct ibv_device *device, struct ibv_pd *pd)
 {
     enum device_lack lacks = LACKS_NOTHING;
@@ -123,7 +125,7 @@ static enum device_lack try_queues(struct ibv_device *device, struct ibv_pd *pd)
     if (device->transport_type == IBV_TRANSPORT_IWARP)
         return LACKS_WRITE_WITH_IMMEDIATE;
     if (pd == NULL)
-        return LACKS_NOTHING; /* an error of its own, later */
+        return LACKS_NOTHING; /* ncoll__try_handle() will report the missing domain */
     struct ibv_cq *cq = ibv_create_cq(pd->context, 16, NULL, NULL, 0);
     struct ibv_qp_init_attr pair = {
         .send_cq = cq,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "transport/verbs/extent.h"
 
-/* The first part of an epoch's bulk memory or scratch. It begins behind the start of a page
- * (transport/window.h), so one page more is pinned. A part that ends with a page would be too short
- * for what plans often use, a power of two of bytes. */
+/* The length of the first part that is registered of an epoch's bulk memory or scratch. The part
+ * does not begin at the start of a page (transport/window.h), so it takes two pages. A part up to
+ * the end of the first page would be too short: plans often use a power of two of bytes. */
 #define SET_BYTES WINDOW_PAGE
 #define GROWTH    4u
 
-/* The slots that short calls of a group use at most: n = 7 messages in each of log_8 P rounds. */
+/* Returns the most slots that short calls of a group use: 7 messages in each of log_8 P rounds. */
 static unsigned first_slots(unsigned ranks)
 {
     return ranks <= 64 ? 16 : ranks <= 4096 ? 32 : 64;
@@ -20,7 +20,8 @@ struct window_extent ncoll__extent_first(const struct window_shape *shape)
     return (struct window_extent){.slots = slots < shape->n_slots ? slots : shape->n_slots};
 }
 
-/* Returns the length that a part grows to: all of it if hardly less would do. */
+/* Returns the length that a registered part grows to, in steps of GROWTH; if that is more than half
+ * of the longest possible length, `most`, it returns `most`. */
 static size_t grown(size_t now, size_t need, size_t first, size_t most)
 {
     size_t to = now > 0 ? now : first;

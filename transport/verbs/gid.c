@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The kinds of GIDs, and which of them the user wants. */
+/* The kinds of GIDs, and the user's conditions for a GID (NCOLL_GID). */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,9 +45,9 @@ const char *ncoll__gid_text(const union ibv_gid *gid, char text[46])
 
 /* ------------------------------------------------------------------ NCOLL_GID ----------------- */
 
-/* Conditions, separated by commas, that all have to hold. */
+/* The value of NCOLL_GID: conditions, separated by commas, that all have to hold. */
 
-/* Reads an address, or a range of addresses, as 10.1.0.0/16 or fd00::/8. */
+/* Reads an address, or a range of addresses such as 10.1.0.0/16 or fd00::/8. */
 static bool read_range(char *word, struct gid_wish *out)
 {
     char *slash = strchr(word, '/'), *end = NULL, mapped[64];

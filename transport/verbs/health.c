@@ -3,15 +3,16 @@
  * Looks after the peers.
  *
  * A queue pair that has nothing to send does not notice the end of its peer. So a rank that waits
- * sends a ping from time to time: an empty write, which the peer's device answers without the
- * peer's help. It pings every connection that has shown no life since its last ping, since the rank
- * that it waits for may itself be waiting for a dead one. For a peer on the same node the process is
- * checked as well, which takes no time.
+ * sends a ping from time to time: an empty write, which the peer's device acknowledges without the
+ * peer's help. The rank pings every connection that has shown no life since the last ping, since
+ * the awaited peer may itself wait for a dead rank. For a peer on the same node the process is
+ * checked as well, which takes hardly any time.
  *
- * A peer that answers nothing for NCOLL_PEER_TIMEOUT is lost. By default a device sends what is not
- * answered again for longer than that (NCOLL_TIMEOUT_EXPONENT, NCOLL_RETRIES), so that a cable or a
- * switch that fails for less costs only the time. Only the time counts in which this rank looks:
- * after it has computed for a minute, or was stopped, an answer may not have been read yet.
+ * A peer that answers nothing for NCOLL_PEER_TIMEOUT is lost. By default a device repeats
+ * unanswered messages for longer than that (NCOLL_TIMEOUT_EXPONENT, NCOLL_RETRIES), so that a cable
+ * or a switch that fails for a shorter time does no harm. Only time in which this rank checks its
+ * peers counts: after it has computed for a minute, or was stopped, it may not have read an answer
+ * yet.
  *
  * A ping may carry a position, which the peer finds in its inbox when it waits itself.
  */
@@ -31,8 +32,9 @@
 
 /* ------------------------------------------------------------------ peers that are gone ------- */
 
-/* Checks a peer's process. A process that has left in order may end at any time. It is checked
- * before the completion queue is read, since the message that it leaves may be there. */
+/* Checks a peer's process. If the process has ended, the completion queue is polled before the peer
+ * is reported as lost: the farewell of the peer may be there, and after its farewell a process may
+ * end. */
 static void look_at_process(struct verbs *v, struct connection *c)
 {
     char why[48];
@@ -46,7 +48,7 @@ static void look_at_process(struct verbs *v, struct connection *c)
     ncoll__verbs_lost(v, c, why);
 }
 
-/* True if the last ping has been answered. */
+/* True if a ping may be sent: the last one has been answered, and there is room. */
 static bool may_ping(const struct connection *c)
 {
     return c->state == CONNECTION_READY && !c->left && (int32_t)(c->ping - c->completed) <= 0 &&
@@ -62,7 +64,7 @@ static void look_at_some(struct verbs *v)
     }
 }
 
-/* Counts for how long a peer has answered nothing; it is lost if that is too long. */
+/* Counts the time in which a peer has not answered. If that is too long, the peer is lost. */
 static void listen_to(struct verbs *v, struct connection *c, uint64_t elapsed_ns)
 {
     char why[256], port[64], path[PATH_TEXT];
@@ -116,7 +118,8 @@ static uint64_t check_of(const struct position_note *note)
     return check;
 }
 
-/* A question that is passed on must not be overwritten by this rank's own, nor by an answer. */
+/* Returns the place in the inbox for a position. A question that this rank passes on must not be
+ * overwritten by a question of its own, nor by an answer. */
 static enum position_place place_of(const struct verbs *v, const struct position *p)
 {
     if (p->kind == POSITION_ANSWERS)
@@ -124,7 +127,7 @@ static enum position_place place_of(const struct verbs *v, const struct position
     return p->question.rank == v->config.rank ? PLACE_OWN : PLACE_PASSED_ON;
 }
 
-/* Sends a ping with a position, if the last one of the kind has been answered. */
+/* Sends a ping with a position, if the last one for the same place has been answered. */
 bool ncoll__verbs_tell(struct transport *t, struct endpoint *to, const struct position *position)
 {
     struct verbs *v = verbs_of(t);
@@ -152,8 +155,8 @@ bool ncoll__verbs_tell(struct transport *t, struct endpoint *to, const struct po
     return true;
 }
 
-/* Reads a position from the inbox. The peer may be writing it at this moment; an incomplete one
- * will be complete at the next look. */
+/* Reads a position from the inbox. The peer may be writing it at this moment; an incomplete
+ * position is ignored now, and read the next time. */
 static void look_for_position(struct verbs *v, struct connection *c, unsigned place)
 {
     const struct transport_events *e = &v->config.events;
@@ -200,8 +203,8 @@ void ncoll__verbs_check(struct transport *t, int suspect)
 
 /* ------------------------------------------------------------------ words --------------------- */
 
-/* Sends a control word. Only the first failure is sent, which is the one that counts; it has an
- * inbox of its own. */
+/* Sends a control word. Only the first failure counts, so only that one is sent to each peer; it
+ * has a place of its own in the inbox. */
 void ncoll__verbs_control(struct transport *t, struct endpoint *to, const struct control *message)
 {
     struct connection *c = (struct connection *)to;
@@ -213,14 +216,14 @@ void ncoll__verbs_control(struct transport *t, struct endpoint *to, const struct
 
 /* ------------------------------------------------------------------ leaving ------------------- */
 
-/* The farewells of this rank. */
+/* The function that fills in this rank's farewells, and its argument. */
 struct last_words {
-    farewell_fn say; /* NULL: they are all 0 */
+    farewell_fn say; /* NULL: the farewells are all 0 */
     void *arg;
 };
 
-/* Tells a peer that this rank leaves, as soon as there is room. Returns true if the peer has got
- * that and everything before it. A peer that has left itself needs nothing any more. */
+/* Tells a peer that this rank leaves, as soon as there is room. Returns true if this message and
+ * all earlier ones have arrived, or if the peer has left itself. */
 static bool has_left_it(struct verbs *v, struct connection *c, const struct last_words *words)
 {
     struct farewell farewell = {0};
@@ -245,8 +248,8 @@ static bool has_left_all(struct verbs *v, const struct last_words *words)
     return all;
 }
 
-/* The last look at the queue comes after this rank's goodbyes have arrived: if a peer leaves at the
- * same time, one of the two finds that of the other there. */
+/* Polls the completion queue once more after this rank's farewells have arrived: if a peer leaves
+ * at the same time, at least one of the two finds the farewell of the other there. */
 void ncoll__verbs_leave(struct transport *t, farewell_fn say, void *arg)
 {
     struct verbs *v = verbs_of(t);
@@ -278,7 +281,7 @@ bool ncoll__verbs_farewell(struct transport *t, const struct endpoint *from, str
 
 /* ------------------------------------------------------------------ receiver not ready -------- */
 
-/* True if a counter counts RNR events; drivers name it differently. */
+/* True if a hardware counter counts RNR events. Its name depends on the driver. */
 static bool counts_rnr(const char *name)
 {
     return strcmp(name, "rcvd_rnr_err") == 0 || strcmp(name, "rnr_nak_retry_err") == 0;

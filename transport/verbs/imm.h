@@ -4,24 +4,27 @@
  *
  *     place 10 | kind 2 | place 12 | epoch 4 | digest 4                 (high to low)
  *
- * The place (its high bits first) is the number of the slot among the slots of all the receiver's
- * windows. The places of a window begin at a multiple of IMM_STRETCH, which is in its offer.
+ * The place, in two fields with the high bits first, is the number of the slot among the slots of
+ * all windows of the receiver. Each IMM_STRETCH places are a stretch. The places of a window begin
+ * with a stretch, whose number is in the offer of the window.
  *
  * Only the low bits of the epoch are sent. A sender is at most EPOCHS ahead of the last epoch that
- * its receiver has finished (see transport.h), so these bits are enough to restore it.
+ * its receiver has finished (see transport.h), so the receiver can compute the epoch from these
+ * bits.
  *
  * The digest is a hash of the signature of the call (lib/base/signature.h). The signature itself is
  * in the slot; if it does not match the digest, two calls have written to one slot. If the sender
  * has sent a long message with this signature before, it need not send the signature again: the
  * receiver finds it by the digest (IMM_LEARN, IMM_RECALL).
  *
- * Words between two transports, which raise no slot, look like this:
+ * Words that two transports exchange, and that raise no slot, have this format:
  *
  *     number 10 | IMM_WORD 2 | number 16 | word 4                      word: enum imm_word
  *
- * The number (its high bits first) is the data of the word, if it is short: for WORD_CONFIRMED the
- * low bits of the number of messages that have come. For a credit it is the receiver's window, by its
- * first stretch of places, and a digit: the credit is by digit * 1024^power more than the last one.
+ * The number, in two fields with the high bits first, is the data of a word with little data: for
+ * WORD_CONFIRMED the low bits of the number of messages that have come. For a credit it has the
+ * first stretch of the receiver's window, and a digit: the new credit is the last one plus
+ * digit * 1024^power. The power is added to WORD_CREDIT.
  */
 #ifndef NCOLL_TRANSPORT_VERBS_IMM_H
 #define NCOLL_TRANSPORT_VERBS_IMM_H
@@ -42,22 +45,22 @@ _Static_assert(EPOCHS <= 16, "an epoch takes 4 bits");
 
 enum imm_kind {
     IMM_MESSAGE, /* the signature is in the slot */
-    IMM_LEARN,   /* the same; the receiver keeps the signature, to be found by its digest */
-    IMM_RECALL,  /* the signature is the one that was kept last for this digest */
+    IMM_LEARN,   /* the signature is in the slot; the receiver keeps it under its digest */
+    IMM_RECALL,  /* the signature is the one that the receiver kept last under this digest */
     IMM_WORD,
 };
 
 enum imm_word {
     WORD_CONFIRMED, /* the number of messages that the sender of this word has received */
-    WORD_FAILURE,   /* a failure is in the inbox */
+    WORD_FAILURE,   /* a control word about a failure is in the inbox */
     WORD_LEFT,      /* the sender has destroyed its context; its farewell is in the inbox */
     WORD_RAW,       /* a message of the bare exchange */
-    /* these are counted as messages: */
+    /* The words from here on count as messages, which the receiver confirms. */
     WORD_KEYS,     /* the keys of a window are in the inbox */
-    WORD_HAS_KEYS, /* the sender has read them */
+    WORD_HAS_KEYS, /* the answer to WORD_KEYS: the keys have been read */
     WORD_RAIL,     /* a word about the second cards */
-    WORD_PART,     /* the second card's part of a message, in this place and epoch, has been sent */
-    WORD_CREDIT,   /* + power; the last kind */
+    WORD_PART,     /* the first card has sent the second card's part of the message to this slot */
+    WORD_CREDIT,   /* a credit; the power of the digit is added to this value */
 };
 
 /* A part of the difference between two credits: digit * IMM_DIGIT^power, digit < IMM_DIGIT. */
@@ -95,8 +98,8 @@ static inline unsigned imm_place(uint32_t imm)
     return imm >> 22 << 12 | (imm >> 8 & 4095);
 }
 
-/* Returns the epoch that ends in the bits of imm, of those from 3 before to 12 after the last
- * finished one. */
+/* Returns the epoch whose low bits are in imm, from finished - 3 to finished + 12. finished: the
+ * last epoch that this rank has finished. */
 static inline uint64_t imm_epoch(uint32_t imm, uint64_t finished)
 {
     uint32_t ahead = ((imm >> 4) - (uint32_t)finished + 3) & 15;
@@ -118,7 +121,7 @@ static inline unsigned imm_word(uint32_t imm)
     return imm & 15;
 }
 
-/* Returns true if the word is one of the messages that a peer confirms. */
+/* Returns true if a word counts as a message, which the receiver confirms. */
 static inline bool imm_is_counted(uint32_t imm)
 {
     return imm_word(imm) >= WORD_KEYS;
@@ -144,7 +147,7 @@ static inline uint64_t imm_step_length(struct imm_step step)
     return length;
 }
 
-/* The number of a credit: the first stretch of the receiver's window, and a digit. */
+/* Returns the number in the word of a credit. stretch: the first one of the receiver's window. */
 static inline uint32_t imm_credit(unsigned stretch, uint32_t digit)
 {
     return stretch * IMM_DIGIT + digit;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Lost connections: one of them, or all of them together with the device. Also writes the ends of a
- * connection in words. */
+/* Lost connections: a single one, or all of them together with the device. Also describes the two
+ * ends of a connection in words. */
 #include <stdio.h>
 #include <string.h>
 
 #include "transport/verbs/rail.h"
 
-/* From now on the device sends nothing of the connection, whose memory may be changed, and answers
- * nothing, so that the peer notices, too. */
+/* Ends a connection. From now on the device sends nothing on it, so the sources of its messages may
+ * be overwritten, and answers nothing, so that the peer notices, too. */
 static void end(struct verbs *v, struct connection *c)
 {
     struct ibv_qp_attr error = {.qp_state = IBV_QPS_ERR};
@@ -38,7 +38,7 @@ void ncoll__verbs_unreached(struct verbs *v, struct connection *c, const char *w
     lost(v, c, CONTROL_PEER_UNREACHED, why);
 }
 
-/* Reports that this rank itself has failed: it cannot send any more. */
+/* Ends all connections, and reports that this rank itself has failed: it cannot send any more. */
 void ncoll__verbs_all_lost(struct verbs *v, const char *why)
 {
     bool any = false;
@@ -52,8 +52,8 @@ void ncoll__verbs_all_lost(struct verbs *v, const char *why)
         v->config.events.peer_gone(v->config.events.arg, v->config.rank, CONTROL_PEER_FAILED, why);
 }
 
-/* The peer has left, and could write to this rank before. So this rank could have written to it.
- * The check of that may never end now, and is not needed any more. */
+/* A peer that has left could write to this rank, so this rank could have written to the peer. The
+ * check of this, which may never end now, is not needed any more. */
 void ncoll__verbs_left_before_ready(struct connection *c)
 {
     if (c->left && c->state == CONNECTION_MEETING)

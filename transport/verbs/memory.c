@@ -59,10 +59,10 @@ int ncoll__verbs_no_memory(const struct verbs *v, const char *what)
     return e->fail(e->arg, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %s", what);
 }
 
-/* A forked child does not get the memory, for which it has no use. If the kernel knows that the
- * device writes to these pages, fork() would copy them at once. If it does not know, this process
- * could get the copies, while the device keeps the original pages. Most of a window is never
- * touched. */
+/* A forked child does not get the memory (MADV_DONTFORK), since it has no use for it. Otherwise
+ * fork() would copy the pages at once, if the kernel knows that the device writes to them. If it
+ * does not know, this process could get the copies, while the device keeps the original pages. No
+ * memory is reserved (MAP_NORESERVE), as most of a window is never touched. */
 int ncoll__memory_map(struct verbs *v, size_t bytes, struct registered *out)
 {
     void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Finds devices that are far from the cores that this process may use. The kernel tells the place of
- * a device in two files; to read the topology of the machine for this would take longer than to
- * open the devices. */
+/* Finds devices that are far from the cores that this process may use. The kernel tells the cores
+ * and the NUMA node near a device in two files. To read the topology of the machine for this would
+ * take longer than to open the devices. */
 #include <ctype.h>
 #include <sched.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ bool ncoll__cores_meet(const char *mask, const unsigned long *cores, size_t n, b
     bool meet = false;
 
     *any = false;
-    for (size_t at = strlen(mask); at-- > 0;) { /* the last digit has the first cores */
+    for (size_t at = strlen(mask); at-- > 0;) { /* backwards: the last digit has cores 0 to 3 */
         char c = (char)tolower((unsigned char)mask[at]);
         if (!isxdigit((unsigned char)c))
             continue;
@@ -29,7 +29,7 @@ bool ncoll__cores_meet(const char *mask, const unsigned long *cores, size_t n, b
     return meet;
 }
 
-/* Reads the first line of a file that the kernel has about a device. */
+/* Reads the first line of a file in the sysfs folder of a device. Returns false on failure. */
 static bool read_line(const char *device, const char *file, char *line, int size)
 {
     char path[96 + IBV_SYSFS_NAME_MAX];
@@ -61,7 +61,7 @@ void ncoll__own_cores(struct own_cores *own)
     own->known = sched_getaffinity(0, sizeof own->bits, (cpu_set_t *)own->bits) == 0;
 }
 
-/* A device whose place the system does not tell counts as near. */
+/* Returns false, for near, if the system does not tell where the device is. */
 bool ncoll__is_far(const char *cores, const struct own_cores *own)
 {
     bool any;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which network a job uses, of those that all of its nodes have. */
+/* Chooses the network of a job among those that all of its nodes have. */
 #include "transport/verbs/network.h"
 
 #include <stdio.h>
@@ -57,7 +57,8 @@ static bool is_limited(const struct network *n)
     return n->pkey != 0 && (n->pkey & 0x8000) == 0;
 }
 
-/* Software after hardware, and limited members of a partition after full ones, whatever the rates. */
+/* True if network a of a node is better than network b: hardware comes before software, then full
+ * membership in the partition before limited membership, then the higher rate. */
 static bool is_better_there(const struct network *a, const struct network *b)
 {
     if (a->is_soft != b->is_soft)
@@ -79,9 +80,10 @@ const struct network *ncoll__network_there(const struct network *from,
     return best;
 }
 
-/* Finds out what all nodes have of a network of the first one: its lowest rate, whether it is software
- * anywhere, and how many are limited members of its partition. Returns false if some node does not have
- * it, or if two are limited members; *without is that node. */
+/* Finds the matching networks of all nodes for c->network, a network of the first node. Sets in *c
+ * the lowest rate, is_soft if any node uses software, and the number of nodes that are limited
+ * members of the partition. Returns false if a node has no such network, or if it is the second
+ * limited member; *without is that node. */
 static bool all_have(struct network_choice *c, const struct node_networks *nodes, unsigned n,
                      const struct node_networks **without)
 {
@@ -102,8 +104,9 @@ static bool all_have(struct network_choice *c, const struct node_networks *nodes
     return true;
 }
 
-/* The order of choices. What does not pass a router comes last, and software after hardware, as for
- * ports (device_rule.c). Then comes one subnet, before a router, and the rate. */
+/* True if choice x is better than y. As for ports (device_rule.c), link-local addresses come last,
+ * and software after hardware. Then one subnet is better than several, fewer limited members than
+ * more, and a higher rate than a lower one. */
 static bool is_better(const struct network_choice *x, const struct network_choice *y)
 {
     const struct network *a = &x->network, *b = &y->network;
@@ -125,7 +128,7 @@ static bool is_better(const struct network_choice *x, const struct network_choic
     return memcmp(a->prefix, b->prefix, sizeof a->prefix) < 0;
 }
 
-/* True if two nodes have networks that meet. */
+/* True if two nodes have networks that reach each other. */
 static bool nodes_meet(const struct node_networks *a, const struct node_networks *b)
 {
     for (unsigned i = 0; i < a->n; i++)
@@ -134,7 +137,8 @@ static bool nodes_meet(const struct node_networks *a, const struct node_networks
     return false;
 }
 
-/* Finds two nodes that have nothing in common, if there are such two. */
+/* Finds two nodes that have no network in common; if there are none, leaves *a and *b as they
+ * are. */
 static void find_strangers(const struct node_networks *nodes, unsigned n,
                            const struct node_networks **a, const struct node_networks **b)
 {
@@ -159,8 +163,7 @@ bool ncoll__network_choose(const struct node_networks *nodes, unsigned n,
             struct network_choice c = {nodes[0].list[i], routed != 0, 0};
             if (!all_have(&c, nodes, n, b))
                 continue;
-            if (c.network.pkey !=
-                0) /* ports that are limited members of a partition are in it, too */
+            if (c.network.pkey != 0) /* full membership, which limited members reach as well */
                 c.network.pkey |= 0x8000;
             if (!found || is_better(&c, out))
                 *out = c;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The send queue of a connection: whether it has room, and how requests get there. */
+/* The send queue of a connection: its free entries, and posting requests to it. */
 #ifndef NCOLL_TRANSPORT_VERBS_POST_H
 #define NCOLL_TRANSPORT_VERBS_POST_H
 
@@ -13,14 +13,16 @@ static inline uint32_t send_room(const struct connection *c)
     return c->send_depth - (c->posted - c->completed);
 }
 
-/* True if one more message may be sent: the send queue has room, and the peer a receive. */
+/* True if one more message may be sent: the send queue has room, and the peer has a receive for
+ * it. */
 static inline bool may_send(const struct connection *c)
 {
     return likely(send_room(c) >= SEND_RESERVE + 2 && c->sent - c->confirmed < c->may_send);
 }
 
-/* Sends a short message together with the request: inlined, or from a copy in a ring. The place in
- * the ring is free when the place in the send queue is. */
+/* Lets a request carry a short message, so that the caller may reuse its memory at once. The
+ * message is inlined, or sent from a copy in the ring `bounce`, which has an entry for each entry
+ * of the send queue. */
 static inline void take_along(const struct connection *c, struct ibv_send_wr *wr, size_t len_bytes)
 {
     if (__builtin_expect(len_bytes <= c->max_inline, 1)) {
@@ -36,14 +38,15 @@ static inline void take_along(const struct connection *c, struct ibv_send_wr *wr
     wr->num_sge = 1;
 }
 
-/* Makes a wr_id of a connection and a position in its send queue. Receives have the number of their
- * queue. */
+/* Makes a wr_id from a connection and a position in its send queue. The wr_id of a receive is the
+ * number of its queue. */
 static inline uint64_t send_id(const struct connection *c, uint32_t position)
 {
     return (uint64_t)(c->index + 1) << 32 | position;
 }
 
-/* Prevents a completed position from seeming to lie ahead when positions wrap around. */
+/* Replaces a position that has been completed by the latest such one, so that it does not seem to
+ * lie ahead when positions wrap around. */
 static inline void keep_up(const struct connection *c, uint32_t *position)
 {
     if ((int32_t)(c->completed - *position) > 0)

@@ -13,9 +13,9 @@
 
 /* ------------------------------------------------------------------ queue pairs --------------- */
 
-/* Makes a queue pair. There is a receive for each part that the peer may send before this rank looks: for
- * each message that it may have in flight, and for each part that comes after its message has been
- * confirmed; a batch of used ones may be waiting. */
+/* Makes the queue pair of a connection, with a receive for each part that may come before this rank
+ * polls: for each message that the peer may have in flight, and for each part that comes after its
+ * message has been confirmed. One more batch is for used receives that wait to be posted again. */
 static bool make_qp(struct verbs *v, struct connection *c)
 {
     struct rail_qp *q = c->rail;
@@ -32,7 +32,8 @@ static bool make_qp(struct verbs *v, struct connection *c)
     return false;
 }
 
-/* Returns what a connection has, in a state at first; NULL: no memory, so there is one card. */
+/* Returns the struct rail_qp of a connection. If there is none, makes one with the state `first`.
+ * NULL: no memory, so the first card is used alone. */
 static struct rail_qp *rail_of(struct connection *c, enum rail_state first)
 {
     if (c->rail == NULL && (c->rail = calloc(1, sizeof *c->rail)) != NULL)
@@ -117,7 +118,7 @@ static bool is_the_end(const struct rail *r, const struct ibv_async_event *event
     case IBV_EVENT_DEVICE_FATAL:
     case IBV_EVENT_CQ_ERR:
         return true;
-    case IBV_EVENT_PORT_ERR: /* the other card works, so there is no reason to wait */
+    case IBV_EVENT_PORT_ERR: /* the first card works, so this rank does not wait for the port */
         return event->element.port_num == r->where.port;
     default:
         return false;
@@ -188,12 +189,13 @@ static struct rail_note note_of(const struct verbs *v, const struct connection *
     return note;
 }
 
-/* The low bits of the number of a word are the word; the others, with RAIL_CLOSES, how many parts have
- * come by the second card. What comes by it later is not read. */
+/* The number in WORD_RAIL has the enum rail_word in its low bits. With RAIL_CLOSES the other bits
+ * are the number of parts that have come; parts that come by the second card later are ignored. */
 #define RAIL_WORD_BITS 3u
 #define RAIL_COUNT     (IMM_NUMBER >> RAIL_WORD_BITS)
 
-/* True if no part will come any more. A card that has failed may not say so. */
+/* True if no part will come by the second card any more. A card that has failed may not report
+ * this, so its failure is enough. */
 static bool is_flushed(const struct verbs *v, const struct rail_qp *q)
 {
     return q->qp == NULL || q->flushed || v->rail->failed;
@@ -239,8 +241,8 @@ static bool meets(const struct verbs *v, const struct rail_note *note)
     return ncoll__networks_meet(&ours, &theirs, v->routed);
 }
 
-/* Connects the queue pair with that of the peer, which is described in the inbox. Returns false if the two
- * do not reach each other. */
+/* Connects the queue pair with that of the peer, which is described in the inbox. Returns false if
+ * the two do not reach each other. */
 static bool connect_to(struct verbs *v, struct connection *c)
 {
     const struct rail_note note = c->inbox->rail;
@@ -281,7 +283,8 @@ static void answer_came(struct verbs *v, struct connection *c)
     }
 }
 
-/* The peer has closed its end, where so many parts have come. */
+/* Handles RAIL_CLOSES: the peer has closed its end of the connection, after `came` parts have
+ * come. */
 static void end_came(struct verbs *v, struct connection *c, uint32_t came)
 {
     struct rail_qp *q = rail_of(c, RAIL_ASKED);

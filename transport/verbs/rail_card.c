@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The second card itself: its queues, memory and sleep, and the halves of messages. See rail.h. */
+/* The second card itself: its queues and memory, its events that wake a rank, and the notes of
+ * which part of a message has come. See rail.h. */
 #include "transport/verbs/rail.h"
 
 #include <errno.h>
@@ -8,7 +9,7 @@
 
 /* ------------------------------------------------------------------ opening ------------------- */
 
-/* Returns why it cannot be used; NULL: it can. */
+/* Makes the queues of the second card. Returns a text why the card cannot be used; NULL: it can. */
 static const char *open_queue(struct rail *r)
 {
     int flags;
@@ -126,7 +127,7 @@ void ncoll__rail_qp_free(struct verbs *v, struct rail_qp *q)
     v->rail->n_qps--;
 }
 
-/* A device that is gone refuses. */
+/* A device that is gone refuses the change; then it writes nothing anyway. */
 bool ncoll__rail_qp_stop(const struct verbs *v, const struct rail_qp *q)
 {
     struct ibv_qp_attr to = {.qp_state = IBV_QPS_ERR};
@@ -165,14 +166,15 @@ bool ncoll__rail_post_receives(struct connection *c, unsigned n)
 
 /* ------------------------------------------------------------------ halves -------------------- */
 
-/* Returns the note of a slot: the epoch, the digest of the signature, and which part has come. */
+/* Returns the note for a slot of which one part has come: epoch, digest of the signature, part. */
 static uint64_t half_of(uint64_t epoch, unsigned digest, enum part part)
 {
     return epoch << 8 | digest << 2 | part;
 }
 
-/* Two different calls may write to one slot. Their parts are not taken for one message, and that of a first
- * card stays, as without a second one. */
+/* Two different calls may write to one slot. Then the digests differ, so that their parts are not
+ * taken for one message. The note of the part by the first card stays, or replaces the other one:
+ * its signature is in the slot, as it is without a second card. */
 bool ncoll__rail_has_both(struct verbs_window *w, unsigned slot, uint64_t epoch, enum part part,
                           unsigned digest)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages that go by two cards: parts, completions, and what is sent again. See rail.h. */
+/* Messages by two cards: sending parts, completions, and sending parts again. See rail.h. */
 #include <arpa/inet.h>
 
 #include "transport/verbs/post.h"
@@ -10,7 +10,8 @@
 
 /* ------------------------------------------------------------------ sending ------------------- */
 
-/* Finds the keys of a put on the second card: of the source, and of the memory there. */
+/* Finds the second card's keys for a put. *own: of the source; *there: of the peer's memory.
+ * Returns false if there are none. */
 static bool find_keys(const struct view *view, const struct put *put, uint32_t *own,
                       uint32_t *there)
 {
@@ -113,7 +114,7 @@ static bool rail_send_again(struct verbs *v, struct connection *c)
 
 /* ------------------------------------------------------------------ receiving ----------------- */
 
-/* The second card's part of a message has come. If both have, raises the flag. */
+/* Handles the second card's part of a message. Raises the flag if both parts have come. */
 static void part_came(struct verbs *v, struct connection *c, unsigned place, uint32_t imm,
                       unsigned digest)
 {
@@ -131,7 +132,7 @@ static void part_came(struct verbs *v, struct connection *c, unsigned place, uin
                               memory_order_release);
 }
 
-/* A peer that leaves has left when all of its parts have come. */
+/* Reports that a leaving peer has left, when all of its parts have come. */
 static void look_for_the_last(struct verbs *v, struct connection *c)
 {
     if (c->rail->leaves && rail_has_all(c, c->rail->last)) {
@@ -161,8 +162,8 @@ static void received(struct verbs *v, struct connection *c, uint32_t imm)
     q->receives_used = 0;
 }
 
-/* True if parts that come by the second card count. After this rank has said how many have come (RAIL_CLOSES),
- * they do not: the peer sends them again. */
+/* True if this rank still accepts parts by the second card. It ignores them once it has sent
+ * RAIL_CLOSES with the number of parts that have come: the peer sends the others again. */
 static bool is_read(const struct rail_qp *q)
 {
     return q->state != RAIL_CLOSED || q->owes == RAIL_CLOSES;

@@ -71,8 +71,8 @@ static bool have_room(struct verbs *v, struct connection *c, uint32_t imm, unsig
     return c->state == CONNECTION_READY;
 }
 
-/* Writes len_bytes in all; if the destination is shorter, to the same place again. The last write
- * is posted together with the notification. */
+/* Writes len_bytes in all. If the destination is shorter, it is written several times. The last
+ * write is posted together with the notification. */
 static bool send_data(struct verbs *v, struct connection *c, struct window *w, size_t len_bytes,
                       uint32_t imm, struct ibv_send_wr *notify)
 {
@@ -102,7 +102,8 @@ static bool send_data(struct verbs *v, struct connection *c, struct window *w, s
     return true;
 }
 
-/* Makes all bulk memory and scratch known on both sides; each then has one key. */
+/* Registers all bulk memory and scratch, with one key for each, tells the peer, and waits for the
+ * peer's keys. */
 static int prepare(struct verbs *v, struct connection *c, struct window *w)
 {
     const struct window_extent all = {0, w->shape.bulk_bytes, w->shape.scratch_bytes};

@@ -2,13 +2,13 @@
 /*
  * Receives, and the completion queue.
  *
- * A connection belongs to the shared receive queue that was the latest when it was made. The number of
- * that queue is the wr_id of its receives, so a completion tells where one has to be posted again. On
- * a device without shared receive queues each connection has receives of its own, and their wr_id
- * is 0.
+ * A connection uses the shared receive queue that was the latest when the connection was made. The
+ * wr_id of a receive is the number of its queue, so a completion tells the queue to which a receive
+ * has to be posted again. On a device without shared receive queues each connection has receives of
+ * its own, and their wr_id is 0.
  *
- * Each queue has as many receives as messages can be in flight to its connections, and a batch more,
- * since so many of them may have been used and wait to be posted again.
+ * Each queue has as many receives as messages can be in flight to its connections, and a batch
+ * more, since up to a batch of used receives may wait to be posted again.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,8 +17,8 @@
 
 /* ------------------------------------------------------------------ posting ------------------- */
 
-/* Posts n receives to a shared queue, or to that of a connection. Returns how many it could post; if
- * fewer, errno has the reason. */
+/* Posts n receives to a shared queue or, without shared queues, to the connection's own. Returns
+ * the number of receives posted; if it is less than n, errno has the reason. */
 static unsigned post_receives(struct verbs *v, unsigned queue, struct connection *c, unsigned n)
 {
     struct ibv_srq *srq = v->queues[queue].srq;
@@ -57,8 +57,8 @@ int ncoll__receives_begin(struct verbs *v, struct connection *c)
     return NCOLL_OK;
 }
 
-/* Posts again the receives that were used, if each connection has receives of its own. The receives
- * of a dead connection come back as errors, and are not posted again. */
+/* Posts used receives again on a device without shared receive queues. The receives of a dead
+ * connection come back as errors, and are not posted again. */
 static void refill_own(struct verbs *v)
 {
     v->receives_used = 0;
@@ -91,8 +91,8 @@ void ncoll__receives_refill(struct verbs *v)
 
 /* ------------------------------------------------------------------ queues -------------------- */
 
-/* Grows the completion queue: one entry for each receive, and one for each send, in case all of
- * them fail. */
+/* Grows the completion queue, if necessary, to one entry for each receive and one for each entry of
+ * the send queues, in case all of them fail. */
 static int grow_cq(struct verbs *v, unsigned receives)
 {
     unsigned need = receives + v->rooms.sends.taken, depth = (unsigned)v->cq->cqe;
@@ -103,8 +103,7 @@ static int grow_cq(struct verbs *v, unsigned receives)
     if (depth > (unsigned)v->limits.max_cqe)
         depth = (unsigned)v->limits.max_cqe;
     int error = depth < need ? ENOSPC : abs(ibv_resize_cq(v->cq, (int)depth));
-    if (error == 0 &&
-        (unsigned)v->cq->cqe < need) /* a driver has found no memory, and says nothing */
+    if (error == 0 && (unsigned)v->cq->cqe < need) /* some drivers do not report a lack of memory */
         error = ENOMEM;
     return error == 0 ? NCOLL_OK
                       : ncoll__verb_failed(v, "a larger completion queue", depth * 64ul, error);
@@ -131,7 +130,7 @@ int ncoll__receives_grow(struct verbs *v, const struct connection *c, unsigned m
         for (unsigned i = 0; i < v->n_queues; i++)
             all += v->queues[i].posted;
     } else {
-        all = v->rooms.receives.taken; /* these are posted later, and complete if they fail */
+        all = v->rooms.receives.taken; /* posted later; each may complete with an error */
     }
     int rc = grow_cq(v, all + missing);
     if (rc == NCOLL_OK && missing > 0) {

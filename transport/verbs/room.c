@@ -12,7 +12,7 @@ static uint64_t least_of(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
     return ab < cd ? ab : cd;
 }
 
-/* Returns the places in send queues that connections get beyond the minimum, all together. */
+/* Returns the number of entries that all send queues together get beyond the minimum. */
 static unsigned spare_sends(unsigned ranks)
 {
     unsigned spare = SENDS_SPARE;
@@ -24,13 +24,14 @@ static unsigned spare_sends(unsigned ranks)
     return spare;
 }
 
-/* Receives of queues that have been used and wait to be posted again. */
+/* Returns the most used receives, of all queues, that may wait to be posted again. */
 static unsigned waiting(const struct rooms *r)
 {
     return (r->grows ? QUEUES_MOST : 1) * RECEIVE_BATCH;
 }
 
-/* Half of the completions are for receives. */
+/* Returns the number of completions that are for receives: half of them, less a batch for each
+ * further receive queue. */
 static unsigned completions_of_receives(const struct room_limits *limits, bool many)
 {
     unsigned half = limits->completions / 2;
@@ -63,11 +64,12 @@ void ncoll__rooms_divide(unsigned ranks, const struct room_limits *limits, struc
     out->sends = (struct room){.places = (unsigned)go, .to_come = peers, .least = SEND_LEAST};
 }
 
-/* A connection takes at most this part of the spare room, or its fair share if that is more. */
+/* A connection takes at most the minimum and 1/PART of the entries that others do not need, or its
+ * fair share, if that is more. */
 #define PART 16u
 
-/* Returns the room to keep for other ranks. If there is not enough for all ranks, some of them will
- * not connect. */
+/* Returns the number of entries to keep for other connections. If there are not enough for all
+ * ranks, it supposes that some of them will not connect. */
 static unsigned kept(unsigned left, unsigned others, unsigned least)
 {
     uint64_t needed = (uint64_t)others * least;
@@ -105,7 +107,8 @@ unsigned ncoll__room_take_power(struct room *r, unsigned wish)
 
 /* ------------------------------------------------------------------ connections --------------- */
 
-/* A connection takes at most this part of a receive queue that others will follow. */
+/* Where there may be several receive queues, a connection takes at most 1/QUEUE_PART of the free
+ * entries of a queue, or the minimum, if that is more. */
 #define QUEUE_PART 32u
 
 static void begin_queue(struct rooms *r, unsigned left)
@@ -118,8 +121,9 @@ static void begin_queue(struct rooms *r, unsigned left)
     r->n_queues++;
 }
 
-/* The room for all connections decides what there is for one, so that all get the minimum. What is left
- * in a queue when the next one begins is not lost: the last one has all that is left. */
+/* Takes receives for a connection. Its share is limited by r->receives, which counts for all queues
+ * together, so that all connections get the minimum. Entries that remain in a queue when the next
+ * one begins are not lost: the last queue gets all that remain. */
 static unsigned take_receives(struct rooms *r, unsigned wish)
 {
     unsigned left = r->receives.places - r->receives.taken, least = r->receives.least;
@@ -157,7 +161,7 @@ bool ncoll__rooms_take(struct rooms *r, unsigned wish, struct share *out)
 
 unsigned ncoll__rooms_completions(const struct rooms *r)
 {
-    unsigned peers = r->receives.places / r->receives.least; /* that there is room for */
+    unsigned peers = r->receives.places / r->receives.least; /* the most that have room */
 
     if (peers > r->receives.to_come)
         peers = r->receives.to_come;

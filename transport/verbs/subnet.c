@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The IP subnet of a GID, from the addresses of its network interface. */
+/* Finds the IP subnet of a GID among the addresses of its network interface. */
 #include <ifaddrs.h>
 #include <netinet/in.h>
 #include <string.h>

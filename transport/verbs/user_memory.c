@@ -11,7 +11,7 @@
 #include "transport/verbs/post.h"
 #include "transport/verbs/rail.h"
 
-/* The memory in a segment before the user's memory. */
+/* The number of bytes in a segment before the user's memory. */
 #define HEADER_BYTES 4096u
 
 static int cannot_register(const struct verbs *v, const struct memory *m, int error)
@@ -26,8 +26,8 @@ static int cannot_register(const struct verbs *v, const struct memory *m, int er
 }
 
 /*
- * Registers memory, and takes over the segment on success. Of allocated memory the whole segment is
- * registered. Reason: on kernels before 5.12 ibv_fork_init() keeps a device's memory from forked
+ * Registers memory, and takes over the segment on success. For allocated memory it registers the
+ * whole segment: on kernels before 5.12 ibv_fork_init() keeps registered memory from forked
  * children, and huge pages can be kept from them only as a whole.
  */
 static int register_memory(struct verbs *v, struct memory memory, const struct segment *segment,
@@ -99,7 +99,8 @@ void ncoll__verbs_memory_release(struct transport *t, struct memory *memory)
     free(m);
 }
 
-/* struct place holds the address, and the keys of both cards. The peer is not notified: it looks when it puts. */
+/* The words of advertisement->out are the address, and the keys of both cards. The peer is not
+ * notified: it reads the advertisement when it puts. */
 int ncoll__verbs_advertise(struct transport *t, struct endpoint *to, const struct window *w,
                            unsigned box, const struct memory *m, const void *out,
                            struct advertisement *advertisement)

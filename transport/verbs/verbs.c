@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Opens and closes the transport, and makes the windows of this rank. */
+/* Opens and closes the transport, and describes this rank for its peers. */
 #include "transport/verbs/rail.h"
 
 #include <errno.h>
@@ -10,8 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Costs for a network card, and for software RoCE, where the processor makes the messages: a
- * message takes as long as 2,500 bytes, and several times as long as a context switch. */
+/* The costs of messages with a network card, and with software RoCE, where the processor does the
+ * work: there a message takes as long as 2,500 bytes, and several times as long as a context
+ * switch. */
 #define LATENCY_NS 1500.0
 #define MESSAGE_NS 200.0
 #define BYTE_NS    0.1
@@ -50,7 +51,8 @@ static int open_device(struct verbs *v)
     return NCOLL_OK;
 }
 
-/* The interrupts of sleeping ranks of a node go to different cores. */
+/* Returns the completion vector of this rank. The ranks of a node use different ones, so that the
+ * interrupts that wake them go to different cores. */
 static int vector_of(const struct verbs *v)
 {
     int vectors = v->device->num_comp_vectors;
@@ -58,8 +60,8 @@ static int vector_of(const struct verbs *v)
     return vectors > 0 ? (int)(v->local_rank % (unsigned)vectors) : 0;
 }
 
-/* A device that cannot resize a completion queue gets one at once that holds all that this rank can
- * ever need. */
+/* If the device cannot resize a completion queue, replaces it at once by one with all the entries
+ * that this rank can ever need. */
 static int make_final(struct verbs *v, unsigned depth)
 {
     unsigned most = ncoll__rooms_completions(&v->rooms);
@@ -70,7 +72,7 @@ static int make_final(struct verbs *v, unsigned depth)
         return NCOLL_OK;
     int error = abs(ibv_resize_cq(v->cq, (int)depth));
     if (error != ENOSYS && error != EOPNOTSUPP)
-        return NCOLL_OK; /* it can, or another error will be met when it has to */
+        return NCOLL_OK; /* it can resize, or will report another error when it has to */
     ibv_destroy_cq(v->cq);
     v->cq = ibv_create_cq(v->device, (int)most, NULL, v->channel, vector_of(v));
     return v->cq != NULL ? NCOLL_OK

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Gives up the core. All events that may wake a rank complete in the completion queue, or in that of
- * the second card, for which the same holds. So a rank that blocks asks the queue for an event and
- * sleeps on its channel:
+ * Gives up the core. Everything that may wake a rank is a completion in the completion queue, or in
+ * that of the second card, which is treated in the same way. So a rank that blocks asks the queue
+ * for an event, and sleeps on the queue's channel:
  *
  *     arm the queue; poll it once more; sleep
  *
@@ -20,10 +20,10 @@
 #include "transport/verbs/rail.h"
 
 /*
- * Rounds of yielding before a rank blocks. Blocking and being woken takes four system calls, so it
- * pays only when nothing else wants the core: 4 ranks on 2 processors over software RoCE took 260
- * us a barrier by yielding and 470 us by blocking; one rank on each of two single-processor nodes,
- * 960 us and 800 us.
+ * The number of yields before a rank blocks. Blocking and being woken takes four system calls, so
+ * it pays only when nothing else wants the core: 4 ranks on 2 processors over software RoCE took
+ * 260 us a barrier by yielding and 470 us by blocking; one rank on each of two single-processor
+ * nodes, 960 us and 800 us.
  */
 #define YIELDS_ALONE          16
 #define YIELDS_OVERSUBSCRIBED 1000
@@ -118,7 +118,7 @@ int ncoll__verbs_arm(struct transport *t, int set, bool for_messages)
     struct verbs *v = verbs_of(t);
     int rail = ncoll__rail_wake_fd(v), rc = NCOLL_OK;
 
-    (void)for_messages; /* a queue does not tell them apart */
+    (void)for_messages; /* a completion queue does not distinguish messages from words */
     if (!v->in_set && (rc = add(v, set, v->channel->fd, WAKE_CHANNEL)) == NCOLL_OK)
         rc = add(v, set, v->device->async_fd, WAKE_DEVICE);
     v->in_set = v->in_set || rc == NCOLL_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Windows of this rank: their places among the slots that immediate data can name, and the parts of
- * them that the device knows (extent.h). */
+/* The windows of this rank: the places of their slots in the numbering of imm.h, and the parts of
+ * windows that are registered (extent.h). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,8 @@
 
 /* ------------------------------------------------------------------ places -------------------- */
 
-/* Finds n free stretches in a row; they may lie beyond the end of the table, which then grows. */
+/* Returns the first of n free stretches in a row. They may lie beyond the end of the table; then
+ * the caller lets the table grow. */
 static unsigned find_stretches(const struct verbs *v, unsigned n)
 {
     unsigned first = 0;
@@ -59,8 +60,8 @@ struct verbs_window *ncoll__verbs_window_from(const struct verbs *v, unsigned st
 
 /* ------------------------------------------------------------------ keys ---------------------- */
 
-/* Registers a part of the window, until the window is freed: peers may use the key of a part when
- * there is a key for more. */
+/* Registers a part of the window, until the window is freed: peers may go on using its key when
+ * there is a key for a longer part. */
 static int register_part(struct verbs *v, struct verbs_window *w, size_t at, size_t bytes,
                          bool is_bulk, struct ibv_mr **out)
 {
@@ -77,7 +78,8 @@ static int register_part(struct verbs *v, struct verbs_window *w, size_t at, siz
     return NCOLL_OK;
 }
 
-/* Registers the same part with the second card, if there is one. */
+/* Registers the same part with the second card, too. Returns NULL if there is none, or on
+ * failure. */
 static struct ibv_mr *register_again(struct verbs *v, struct verbs_window *w, size_t at,
                                      size_t bytes)
 {
@@ -94,8 +96,8 @@ static struct ibv_mr *register_again(struct verbs *v, struct verbs_window *w, si
     return mr;
 }
 
-/* Registers so many bytes of each epoch's bulk memory or scratch, `all` of which there are; all of
- * them with one key. */
+/* Registers the first `bytes` bytes of each epoch's bulk memory or scratch, which has `all` bytes
+ * for an epoch. If bytes == all, one key is for all epochs. */
 static int register_sets(struct verbs *v, struct verbs_window *w, size_t at, size_t bytes,
                          size_t all, struct ibv_mr *out[EPOCHS], struct ibv_mr *rail[EPOCHS])
 {
@@ -159,7 +161,7 @@ static void free_window(struct verbs_window *w)
     free(w);
 }
 
-/* Makes a window. base NULL: with memory of its own. */
+/* Makes a window in memory of the caller. base NULL: with memory of its own. */
 static int make_window(struct verbs *v, const struct window_shape *shape, void *base,
                        struct window **out)
 {
@@ -218,7 +220,8 @@ void ncoll__verbs_window_destroy(struct transport *t, struct window *window, boo
 
     if (w == NULL)
         return;
-    if (quiet) /* what has come for this window must not be taken for the next one's of that number */
+    /* handle messages to this window now, or they would count for the next one with its number */
+    if (quiet)
         t->ops->progress(t);
     drop_window(v, w);
     ncoll__connections_forget(v, window->shape.id, quiet);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Connects peers: the part that is the same for direct wiring and rdmacm. A connection is made when
- * a peer is offered for the first time. Each further offer adds a window to it, or room for more
- * messages.
+ * Connects peers: the part that is the same for direct wiring and rdmacm. A connection is made with
+ * the first offer to a peer. Each further offer adds a window to it, or room for more messages.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +24,7 @@ int ncoll__verbs_offer(struct transport *t, struct window *w, int peer, unsigned
         return rc;
     if (ncoll__connection_view(v, c, w->shape.id) == NULL)
         return NCOLL_ERR_MEMORY;
-    /* the deepest schedule of a group counts */
+    /* the deepest schedule of a group decides */
     if ((rc = ncoll__connection_deepen(v, c, w->shape.id, depth)) != NCOLL_OK)
         return rc;
     struct verbs_offer mine = {
@@ -93,7 +92,7 @@ static int meet(struct verbs *v, struct connection *c, const struct verbs_descri
     int rc = v->wiring->connect(v, c);
     if (rc == NCOLL_OK) {
         watch(v, c);
-    } else { /* treat it as if it had not been met */
+    } else { /* the peer's offer counts as not accepted */
         v->wiring->disconnect(c);
         free(c->peer);
         c->peer = NULL;
@@ -101,7 +100,8 @@ static int meet(struct verbs *v, struct connection *c, const struct verbs_descri
     return rc;
 }
 
-/* Checks numbers that the device, or this library, would misinterpret. */
+/* True if the numbers of a description and an offer are valid. The device, or this library, would
+ * misinterpret other ones. */
 static bool is_possible(const struct verbs_description *d, const struct verbs_offer *offer)
 {
     return d->pid > 0 && d->mtu >= IBV_MTU_256 && d->mtu <= IBV_MTU_4096 &&
@@ -140,7 +140,7 @@ int ncoll__verbs_accept(struct transport *t, struct window *w, int peer, const v
     view->addr = theirs.addr;
     view->rank = theirs.from;
     ncoll__verbs_take_early_credit(w, view);
-    if (view->slots == 0) { /* otherwise the peer has told more keys already */
+    if (view->slots == 0) { /* otherwise the peer has already told keys for more slots */
         view->rkey = theirs.rkey;
         view->slots = ncoll__extent_first(&w->shape).slots;
     }
@@ -155,7 +155,7 @@ int ncoll__verbs_accept(struct transport *t, struct window *w, int peer, const v
 /* A connection that takes longer than this is logged. */
 #define SLOW_NS UINT64_C(2000000000)
 
-/* Logs once that a connection takes long. The other rank may not have reached the call yet. */
+/* Logs once that connecting takes long. The peer may not have reached the call yet. */
 static void warn_if_slow(struct verbs *v, struct connection *c)
 {
     const struct transport_events *e = &v->config.events;

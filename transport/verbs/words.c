@@ -2,15 +2,15 @@
 /*
  * Words between two ranks that raise no slot: credits, confirmations, the keys of windows.
  *
- * A peer writes to the part of a window whose keys it has. The offer of a window has the key of its
- * first slots. When a plan needs more, the receiver registers it, and writes a note with all keys
- * that there are now to the inbox of each rank that puts to it in this plan. There is one note on its
- * way to a peer at a time, since the next one would overwrite it: the peer answers each. A sender
- * whose peer has not told it the keys yet cannot put, as if the peer's queue were full. So nothing
- * has to be agreed on: all ranks make the same call, and a receiver tells its keys when it comes to
- * it.
+ * A peer can write only to the part of a window whose keys it has. The offer of a window has the
+ * key of the first slots. When a plan needs more, the receiver registers a larger part, and writes
+ * a note with all present keys to the inbox of each rank that puts to it in this plan. Only one
+ * note at a time is on its way to a peer, since the next one would overwrite it; the peer answers
+ * each note. A sender that does not have the keys yet cannot put, as if the peer's queue were full.
+ * So the ranks need no agreement: all make the same call, and a receiver tells its keys when it
+ * reaches the call.
  *
- * A credit has no data: the immediate data says by how much it is more than the one before.
+ * A credit has no data: its immediate data has the difference from the credit before.
  */
 #include <arpa/inet.h>
 
@@ -58,7 +58,8 @@ bool ncoll__verbs_word(struct verbs *v, struct connection *c, enum imm_word kind
     return verbs_post(v, c, &wr, &wr, 1, true);
 }
 
-/* A large step, after many runs without a credit, takes a word for each digit. */
+/* Sends a credit. If it is much larger than the last one, after many runs without a credit, it
+ * takes a word for each digit. */
 int ncoll__verbs_credit(struct transport *t, struct endpoint *to, const struct window *w,
                         uint64_t epoch)
 {
@@ -115,7 +116,7 @@ static struct note note_of(const struct view *view, const struct verbs_window *w
     return note;
 }
 
-/* Writes the next note. */
+/* Sends the keys of the first view whose keys have to be told. */
 static void send_note(struct verbs *v, struct connection *c)
 {
     for (unsigned id = 0; id < c->n_views; id++) {
@@ -200,7 +201,8 @@ void ncoll__verbs_has_left(struct verbs *v, struct connection *c)
     e->control(e->arg, c->endpoint.rank, &goodbye);
 }
 
-/* The word has the number of parts that the peer has sent by two cards: see rail.h. */
+/* Handles WORD_LEFT. parts: the number of parts that the peer has sent by its second card: see
+ * rail.h. */
 static void goodbye_came(struct verbs *v, struct connection *c, uint32_t parts)
 {
     if (!rail_has_all(c, parts) && v->rail != NULL)
@@ -220,7 +222,8 @@ void ncoll__verbs_word_came(struct verbs *v, struct connection *c, uint32_t imm)
     const struct transport_events *e = &v->config.events;
 
     switch (imm_word(imm)) {
-    /* the word has the low bits of the number, which is ahead by less than their range */
+    /* the low bits of the number of messages that the peer has got; it grows by less than their
+     * range from one word to the next */
     case WORD_CONFIRMED:
         c->confirmed += (imm_number(imm) - c->confirmed) % IMM_NUMBER;
         break;
@@ -259,10 +262,10 @@ void ncoll__verbs_must_confirm(struct verbs *v, struct connection *c)
 /* ------------------------------------------------------------------ what is due --------------- */
 
 /*
- * Tells a peer how many of its messages have come, after their receives have been posted again. It
- * uses a word with a notification, since the peer may be waiting to send more. At most four such
- * words are in flight: the peer cannot have sent more than four times the number that one word
- * confirms.
+ * Tells a peer the number of its messages that have come, after their receives have been posted
+ * again. The word comes with a notification, since the peer may be waiting to send more. At most
+ * four such words are in flight: the peer cannot have sent more than four times the number that one
+ * word confirms.
  */
 static void confirm(struct verbs *v, struct connection *c)
 {
@@ -274,12 +277,12 @@ static void confirm(struct verbs *v, struct connection *c)
 }
 
 /* Sends the words of a connection. Returns false if some have to wait: for room in the queue, or
- * until the peer can be written to, if its keys have come before this rank knows that. */
+ * for the connection to become ready, as keys of the peer may come before this rank knows that. */
 static bool send_words(struct verbs *v, struct connection *c)
 {
     if (c->state == CONNECTION_DEAD)
         return true;
-    if (c->left) /* it may wait for this one word */
+    if (c->left) /* the leaving peer may still wait for RAIL_CLOSES */
         return c->rail == NULL || c->rail->owes != RAIL_CLOSES || v->rail_calls->send_word(v, c);
     if (c->state != CONNECTION_READY)
         return false;
@@ -299,7 +302,7 @@ void ncoll__verbs_send_words(struct verbs *v)
 {
     struct connection **link = &v->with_words, *c;
 
-    if (v->rail != NULL) /* a word may tell what has come by the second card */
+    if (v->rail != NULL) /* RAIL_CLOSES tells the number of parts that have come */
         v->rail_calls->progress(v);
     while ((c = *link) != NULL) {
         if (!send_words(v, c) && c->state != CONNECTION_DEAD) {
