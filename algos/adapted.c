@@ -59,14 +59,15 @@ static bool same(struct boundary a, struct boundary b)
     return a.l == b.l && a.j == b.j;
 }
 
-/* True if the last round combines S_{k-1} as a whole. If not, it combines only the last message. */
+/* True if the last round uses S_{k-1} as a whole: sends it, or combines it. If not, the last round
+ * combines its only message with what is left of S_{k-1} without the prefix. */
 static bool needs_whole(const struct adapted *a)
 {
     return a->tuple.senders > 1 || !a->tuple.takes_out || a->g->inverse;
 }
 
-/* True if a prefix needs a place of its own. Own data and whole partial results have places
- * already. */
+/* True if the prefix up to boundary b needs a place of its own in scratch. The rank's own vector
+ * and whole partial results have places already. */
 static bool apart(const struct adapted *a, struct boundary b)
 {
     return b.l > 0 && b.j < a->g->radix && (b.l < a->k - 1 || needs_whole(a));
@@ -82,7 +83,7 @@ static bool keeps_taken_out(const struct adapted *a)
     return a->tuple.takes_out && a->g->inverse && apart(a, a->tuple.out);
 }
 
-/* The number of places for S_1, S_2, .. */
+/* Returns the number of places in scratch for S_1, S_2, .. */
 static unsigned partials(const struct adapted *a)
 {
     return needs_whole(a) || a->tuple.send.l == a->k - 1 ? a->k - 1 : a->k - 2;
@@ -102,8 +103,8 @@ static struct footprint footprint(const struct shape *g)
     };
 }
 
-/* The place where the vectors up to boundary b are combined. A part that is not needed later shares
- * the place of its round's result. */
+/* Returns the place where the vectors up to boundary b are combined. A prefix that is not needed
+ * later shares the place of its round's result. */
 static struct ref prefix(const struct adapted *a, struct boundary b)
 {
     unsigned at = b.l - 1;
@@ -127,7 +128,7 @@ static struct ref part(const struct adapted *a, unsigned l, unsigned j)
     return arrived_at((l - 1) * a->g->radix + j - 1, 0);
 }
 
-/* The number of parts of round l that are combined when they arrive. */
+/* Returns the number of parts of round l that are combined when they arrive. */
 static unsigned combined_parts(const struct adapted *a, unsigned l)
 {
     if (l < a->k - 1 || needs_whole(a))
@@ -173,7 +174,7 @@ static struct ref combine_again(const struct adapted *a, struct round *out)
     return combined;
 }
 
-/* The operand of this rank, to which the last round's messages are added. */
+/* Returns this rank's own operand, with which the messages of the last round are combined. */
 static struct ref own_share(const struct adapted *a, struct round *out)
 {
     if (!a->tuple.takes_out)

@@ -21,10 +21,10 @@
  *
  * Blocks that have arrived are sent on by way of scratch, where the blocks of a message lie side by
  * side. For P <= n+1 there is one message for each pair of ranks. The blocks that share a message
- * follow from their distances. Their lengths are known to their senders and receivers only, so in
- * an alltoall with counts each block has as much room on its way as the longest one of all ranks;
- * what is in the rest of it does not matter. With a list n_1 .. n_k the digit of round l is in base
- * n_{l+1} + 1, and its weight the product of the bases before it.
+ * follow from their distances. The length of a block is known only to its first sender and its last
+ * receiver, so in an alltoall with counts each block has as much room on its way as the longest one
+ * of all ranks; what is in the rest of the room does not matter. With a list n_1 .. n_k the digit
+ * of round l is in base n_{l+1} + 1, and its weight the product of the bases before it.
  */
 #include "algos/choice.h"
 #include "algos/concatenation.h"
@@ -69,14 +69,14 @@ static struct footprint footprint(const struct shape *g)
 }
 
 /*
- * A message of round l has w blocks from every (n+1) w on. Before round l those whose lower digits
- * are all 0 are in IN. The highest lower digit that is not 0, digit m = y, names the message in
- * which another block has come; its (n+1)^m neighbours have come in the same message, side by side.
- * So a message is packed by a few repeated steps.
+ * Message z of round l has the w blocks from z w on, and again after each (n+1) w blocks. Blocks
+ * whose lower digits are all 0 are still in IN. Any other block has come in an earlier message: if
+ * its highest lower digit that is not 0 is digit m, and has the value y, in message y of round m.
+ * There (n+1)^m such blocks lie side by side. So a message is packed by a few repeated steps.
  */
 
-/* Packs blocks of IN: that at distance j to the right and, `step` further each, those after it;
- * the places of the blocks in scratch are `at` and then w further each. */
+/* Packs the blocks of IN for the ranks at distances j, j + step, j + 2 step, .. to the right. Their
+ * places in scratch, counted in blocks, are `at`, at + w, at + 2 w, .. */
 static void pack_own(const struct shape *g, size_t j, size_t step, size_t at, size_t w,
                      struct round *out)
 {
@@ -93,13 +93,13 @@ static void pack_own(const struct shape *g, size_t j, size_t step, size_t at, si
     }
 }
 
-/* Packs what has come in message y of round m for message z of round l, whose first block has its
- * place in scratch at `at`. */
+/* Packs those blocks of message z of round l that came in message y of round m. The first block of
+ * message z has its place in scratch at `at`, counted in blocks. */
 static void pack_arrived(const struct shape *g, unsigned l, unsigned z, unsigned m, unsigned y,
                          size_t at, struct round *out)
 {
     size_t w = power(g->radix, l), period = power(g->radix, l + 1), n = power(g->radix, m);
-    size_t first = z * w + y * n; /* the first block, and n - 1 more; every `period` again */
+    size_t first = z * w + y * n; /* n blocks from here on, and again after each `period` */
     size_t times = first + n <= g->size ? (g->size - first - n) / period + 1 : 0;
     size_t cut = first + times * period, step = period / power(g->radix, m + 1) * n;
     unsigned slot = messages_in(g->radix, m) + y - 1;
@@ -135,8 +135,8 @@ static void index_round(const struct shape *g, unsigned l, struct round *out)
         emit_wait(out, left(g, z * w), slot + z - 1, with_digit(g, l, z, g->size) * g->count);
 }
 
-/* Copies the first blocks of message y of round m, which stay here, to OUT: block j is that of
- * p - j. */
+/* Copies the first blocks of message y of round m, which are for this rank, to OUT: block j comes
+ * from p - j. */
 static void unpack(const struct shape *g, unsigned m, unsigned y, struct round *out)
 {
     size_t n = power(g->radix, m), first = y * n, end = first + n < g->size ? first + n : g->size;

@@ -23,15 +23,15 @@
  *                    sends [0] to 3       gets [2] from 2
  *                    sends [0] [1] to 2   gets [3] [4] from 3
  *
- * Each block is sent once from each rank to the next that needs it, so P - 1 blocks a phase, as few
- * as on a ring, in fewer rounds. The operation has to commute; each block is combined once, so all
- * ranks get the same bits. R lies in scratch in the order of i, since it is sent in this order.
+ * Each rank sends P - 1 blocks in a phase, as few as on a ring, but in fewer rounds. The operation
+ * has to commute; each block is combined once, so all ranks get the same bits. R lies in scratch in
+ * the order of i, since it is sent in this order.
  */
 #include "algos/choice.h"
 #include "algos/parts.h"
 #include "algos/radix.h"
 
-/* s_k */
+/* Returns the skip s_k. */
 static unsigned skip(const struct shape *g, unsigned k)
 {
     unsigned s = g->size;
@@ -41,14 +41,15 @@ static unsigned skip(const struct shape *g, unsigned k)
     return s;
 }
 
-/* Returns the number of blocks of the allgather that some message sends together. They are
- * contiguous in scratch. */
+/* Returns the number of blocks R[0], R[1], .. of the allgather that are kept side by side in
+ * scratch, since some message sends them together. */
 static unsigned kept(const struct shape *g)
 {
     return gathers(g) && g->size / 2 > 1 ? g->size / 2 : 0;
 }
 
-/* Returns the elements of scratch for R[1..P-1] of the reduce-scatter; the same on all ranks. */
+/* Returns the number of elements of scratch for R[1..P-1] of the reduce-scatter; the same on all
+ * ranks. */
 static size_t reduced_elements(const struct shape *g)
 {
     return scatters(g) ? longest_parts(g, g->size - 1) : 0;
@@ -80,8 +81,8 @@ static struct ref gathered(const struct shape *g, size_t i)
     return scratch_at(reduced_elements(g) + parts_from(g, 0, i));
 }
 
-/* Copies R[i..j-1] from IN to scratch, combined with the message that has arrived, if there is
- * one. */
+/* Writes R[i..j-1] to scratch: blocks of IN, combined with those of the message `arrived`; NULL: no
+ * message, copies IN. */
 static void take_in(const struct shape *g, size_t i, size_t j, const struct ref *arrived,
                     struct round *out)
 {
@@ -107,7 +108,7 @@ static void take_in(const struct shape *g, size_t i, size_t j, const struct ref 
 static void reduce_scatter(const struct shape *g, unsigned k, struct round *out)
 {
     unsigned q = fewest_rounds(g->size, 1), slot = q - k;
-    size_t s = skip(g, k - 1), n = skip(g, k) - s; /* blocks that are sent */
+    size_t s = skip(g, k - 1), n = skip(g, k) - s; /* n blocks are sent */
     struct ref arrived = arrived_at(slot, 0), own = out_part(g, g->rank);
 
     if (k == q) {
@@ -162,9 +163,10 @@ static bool round_of(const struct shape *g, unsigned r, struct round *out)
 /*
  * True if it is faster to combine slices of 1/P of the vector and to collect them, in k rounds
  * each, than to combine whole vectors in k rounds. If each rank has a core of its own, all messages
- * of a round proceed at the same time, and the ring is better early enough. If ranks share cores,
- * the bytes that they send add up. If all ranks share few cores, and a context switch costs more
- * than a message, a tree to one rank and back takes fewer rounds for as many bytes.
+ * of a round proceed at the same time, and where slices would pay, the ring is better still. If
+ * ranks share cores, the bytes that they send add up. If all ranks share few cores, and a context
+ * switch costs more than a message, a tree to one rank and back takes fewer rounds for as many
+ * bytes.
  */
 static bool slices_pay(const struct shape *g, const struct situation *s)
 {
@@ -181,8 +183,8 @@ static bool slices_pay(const struct shape *g, const struct situation *s)
     return ncoll__tree_ns(pace, g->size, g->size - 1) >= 2 * rounds + sent * vector;
 }
 
-/* A reduce-scatter sends the same blocks as a direct one, in k rounds in place of P - 1
- * messages. */
+/* Returns the estimated time of a reduce-scatter. It sends as many blocks as that of direct.c, but
+ * in k rounds of one message in place of P - 1 messages. */
 static double scatter_ns(const struct shape *g, const struct situation *s)
 {
     const struct message_cost *cost = &s->any;

@@ -4,14 +4,14 @@
 #include "algos/parts.h"
 #include "algos/radix.h"
 
-/* Returns the elements of `vectors` vectors, the first being that of the rank at this distance to
- * the right. */
+/* Returns the number of elements in `vectors` vectors, the first of which is that of the rank at
+ * this distance to the right. */
 static size_t elements(const struct shape *g, size_t distance, size_t vectors)
 {
     return has_counts(g) ? parts_from(g, distance, vectors) : vectors * g->count;
 }
 
-/* Returns the largest number of elements that any rank has of so many vectors. */
+/* Returns the largest number of elements in any `vectors` neighbouring vectors. */
 static size_t most_elements(const struct shape *g, size_t vectors)
 {
     return has_counts(g) ? longest_parts(g, vectors) : vectors * g->count;
@@ -34,8 +34,8 @@ static size_t longest_message(const struct shape *g)
 }
 
 /* Returns the number of vectors that are kept in scratch, in the order of distance, since some
- * message sends them together. An allreduce keeps all but the pieces of the last round: it reads
- * them again after writing OUT, which may be the memory of IN. */
+ * message sends them together. An allreduce keeps all vectors but those of the last round: it reads
+ * them after writing OUT, which may be the memory of IN. */
 static size_t kept(const struct shape *g)
 {
     unsigned k = fewest_rounds(g->size, g->radix);
@@ -73,7 +73,7 @@ struct piece ncoll__concatenation_piece(const struct shape *g, unsigned l, unsig
     return piece;
 }
 
-/* Keeps the part of a piece that will be sent on. */
+/* Copies to scratch those vectors of a piece that are kept. */
 static void keep(const struct shape *g, const struct piece *piece, struct round *out)
 {
     size_t begin = piece->distance, end = begin + piece->vectors;

@@ -23,7 +23,7 @@
 
 /* Piece i of round l, i = 1..n. */
 struct piece {
-    size_t distance; /* distance to the right of the sender, whose vector is the first */
+    size_t distance; /* the sender is so far to the right; its vector is the first */
     size_t vectors;  /* 0: there is no such piece */
     size_t elements;
     unsigned slot;

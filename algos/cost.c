@@ -3,8 +3,8 @@
 
 #include "algos/radix.h"
 
-/* Ranks that share a core wait for each other's messages, and in addition for the core, once for
- * each wait for another rank. */
+/* If ranks share a core, a wait for a message also takes the time in which the core is switched
+ * between all of them. */
 struct pace ncoll__pace(const struct message_cost *cost, size_t bytes, double ranks_per_core)
 {
     return (struct pace){
@@ -20,7 +20,8 @@ double ncoll__wait_ns(const struct situation *s)
     return ncoll__pace(&s->any, 0, s->ranks_per_core).wait_ns;
 }
 
-/* Returns the messages that a rank sends in the round before which `reach` ranks were reached. */
+/* Returns the number of messages that a rank sends in the round before which `reach` ranks have
+ * been reached. */
 static double sends(unsigned ranks, unsigned radix, uint64_t reach)
 {
     uint64_t wanted = (ranks + reach - 1) / reach - 1;
@@ -37,8 +38,8 @@ double ncoll__rounds_ns(struct pace pace, unsigned ranks, unsigned radix)
     return total;
 }
 
-/* The root's own messages take longest. Then come, in later rounds, those of the other ranks on its
- * core. */
+/* The root's core takes longest: the root sends in every round, and in later rounds other ranks on
+ * this core send as well. */
 double ncoll__rooted_ns(struct pace pace, unsigned ranks, unsigned radix)
 {
     double total = 0;
@@ -50,7 +51,9 @@ double ncoll__rooted_ns(struct pace pace, unsigned ranks, unsigned radix)
     return total;
 }
 
-/* Most ranks are leaves, which wait once. The root sends to all its children. */
+/* The messages take as long as those of all ranks on a core, 2 (P-1)/P for each rank on average, or
+ * as those from the root to its children, if these are more. Most ranks are leaves, and wait
+ * once. */
 double ncoll__tree_ns(struct pace pace, unsigned ranks, unsigned radix)
 {
     double on_a_core = 2.0 * (ranks - 1) / ranks * pace.ranks_per_core, from_root = 0, total = 0;
@@ -98,9 +101,9 @@ bool ncoll__reads_slices(const struct shape *g, const struct situation *s)
            reads_each_other(s, slice);
 }
 
-/* Compares a tree up and down with slices. In the tree the root combines P - 1 vectors, and each
- * rank reads one. With slices each rank copies one vector, combines one and reads one; ranks of a
- * core do so one after the other. */
+/* Compares a tree to one rank and back with slices. In the tree the root combines P - 1 vectors,
+ * and then each rank reads one. With slices each rank copies one vector, combines one and reads
+ * one. Ranks on the same core do this one after the other. */
 bool ncoll__root_is_quicker(const struct shape *g, const struct situation *s)
 {
     return s->bytes < READ_ROOT_BYTES && s->ranks_per_core > 1 &&
@@ -112,8 +115,8 @@ size_t ncoll__chain_bytes(const struct shape *g, const struct situation *s)
     return (reads_each_other(s, s->bytes) ? READ_CHAIN_BYTES : CHAIN_BYTES) * g->size;
 }
 
-/* A ring takes 2 (P-1) rounds instead of 2 k = 2 ceil(log2 P). But it copies and combines the vector
- * once, in pieces that stay in caches. */
+/* A ring takes 2 (P-1) rounds instead of 2 k = 2 ceil(log2 P). But it copies and combines the
+ * vector once, in pieces that stay in caches. */
 bool ncoll__ring_is_short(unsigned ranks, const struct situation *s)
 {
     double round = ncoll__wait_ns(s) + s->any.message_ns * s->ranks_per_core;

@@ -16,9 +16,10 @@
  *   rank 1   puts x1[2] to 2, x1[0] to 0   gets x0[1] from 0, x2[1] from 2
  *   rank 2   puts x2[0] to 0, x2[1] to 1   gets x1[2] from 1, x0[2] from 0
  *
- * In parts a part has some of the distances: the slot of d is then counted from the first of them.
+ * If the call is done in parts, each part has some of the distances, and the slots of a part are
+ * counted from the first of these.
  *
- * Nothing is sent twice, which suits long blocks and few ranks. A reduce-scatter combines in rank
+ * No block is sent twice, which suits long blocks and few ranks. A reduce-scatter combines in rank
  * order, so the operation need not commute. In an alltoall with counts, pairs with nothing to send
  * leave the message out, so a rank does not wait for every other.
  */
@@ -26,7 +27,8 @@
 #include "algos/parts.h"
 #include "algos/radix.h"
 
-/* A turn is a distance. A reduce-scatter needs all messages at once, in the order of ranks. */
+/* Each distance is a turn. A reduce-scatter cannot be done in parts, since it combines all messages
+ * in the order of ranks. */
 static unsigned turns(const struct shape *g)
 {
     return g->collective != COLL_REDUCE_SCATTER ? g->size - 1 : 0;
@@ -37,7 +39,8 @@ static bool exists(const struct shape *g)
     return turns_of_part(g, g->size - 1) <= SLOTS_MAX;
 }
 
-/* True if empty messages are left out. A rank then knows only its own counts. */
+/* True in an alltoall with counts: empty messages are left out, and a rank knows only its own
+ * counts. */
 static bool is_irregular_alltoall(const struct shape *g)
 {
     return g->sends != NULL;
@@ -121,8 +124,9 @@ static bool round_of(const struct shape *g, unsigned r, struct round *out)
     return true;
 }
 
-/* In an allgather each block is copied once and then read by all ranks at the same time. A plan of
- * more messages than SLOTS_MAX is long, so it is made on request only. */
+/* In an allgather each block is copied once and then read by all ranks at the same time. With more
+ * than SLOTS_MAX messages the plan would be long, so the algorithm runs only if a user asks for
+ * it. */
 static struct fit fit(const struct shape *g, const struct situation *s)
 {
     if (g->size - 1 > SLOTS_MAX)

@@ -17,12 +17,12 @@
  *   puts x1[2] to 2, x1[0] to 0   gets x0[1], x2[1]   (x0 o x1) o x2 of slice 1
  *   puts that to 2 and 0          gets slice 0 from 0, slice 2 from 2
  *
- * It takes two rounds, where the ring takes 2 (P-1), and as few bytes as the ring, but a message
- * from each rank to each other. It suits ranks that can read each other's memory, since the result
- * need not be copied for each of them. Each slice is combined on one rank, so all ranks get the
- * same bits; and in rank order, so the operation need not commute. The result that a rank sends
- * says that it has read the slice which it was sent: when all results have arrived, a rank's input
- * is not needed any more.
+ * It takes two rounds where the ring takes 2 (P-1), and sends as few bytes as the ring, but in each
+ * round each rank sends a message to each other. It suits ranks that can read each other's memory,
+ * since the result need not be copied for each of them. Each slice is combined on one rank, so all
+ * ranks get the same bits; and in rank order, so the operation need not commute. With its result a
+ * rank tells the others that it has read the slices which they sent to it: when all results have
+ * arrived at a rank, the rank's input is not needed any more.
  */
 #include "algos/choice.h"
 #include "algos/parts.h"
@@ -45,7 +45,7 @@ static struct footprint footprint(const struct shape *g)
     };
 }
 
-/* Returns the elements of the slice that belongs to the rank at distance d to the right. */
+/* Returns the number of elements of the slice of the rank at distance d to the right. */
 static size_t elements(const struct shape *g, unsigned d)
 {
     return parts_from(g, d, 1);

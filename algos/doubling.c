@@ -76,7 +76,8 @@ static struct ref held(const struct shape *g, unsigned l)
     return scratch_at((least(l, c) - 1) * g->count);
 }
 
-/* dst = message m o .. o message 1 o own, or the same without own. Message i came from p - i w. */
+/* Emits dst = message m o .. o message 1 o own, without own if that is NULL. Message i came from
+ * p - i w. */
 static void combine(const struct shape *g, unsigned slot, unsigned m, struct ref dst,
                     const struct ref *own, struct round *out)
 {
@@ -119,7 +120,8 @@ static struct fit fit(const struct shape *g, const struct situation *s)
     return (struct fit){.strength = FIT_SHORT, .why = "short data"};
 }
 
-/* If ranks share cores, rounds are expensive, and copying bytes once is not. */
+/* If ranks share cores, and read a vector that is copied once for all its receivers, rounds cost
+ * much more than bytes, whose time is then neglected. */
 static double cost(const struct shape *g, const struct situation *s)
 {
     bool once =

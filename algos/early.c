@@ -31,7 +31,7 @@
 #include "algos/choice.h"
 #include "algos/radix.h"
 
-/* l: the largest with 2^l <= P */
+/* Returns l, the largest number with 2^l <= P. */
 static unsigned largest_bit(unsigned P)
 {
     unsigned l = 0;
@@ -45,14 +45,14 @@ static bool sent_early(const struct shape *g, unsigned j)
     return j < largest_bit(g->size) && (g->size >> j & 1) != 0;
 }
 
-/* D_j */
+/* Returns D_j. */
 static unsigned covered(const struct shape *g, unsigned j)
 {
     return g->size >> (j + 1) << (j + 1);
 }
 
-/* Returns the slot of an early message. These slots follow those of the rounds, in the order of
- * j. */
+/* Returns the slot of the early message with S_j. The slots of early messages follow those of the
+ * rounds, in the order of j. */
 static unsigned early_slot(const struct shape *g, unsigned j)
 {
     unsigned slot = largest_bit(g->size);
@@ -129,5 +129,5 @@ const struct algorithm ncoll__early = {
     .properties = SYNCHRONISES | NEEDS_COMMUTATIVE | SAME_DISTANCES,
     .footprint = footprint,
     .round = round_of,
-    .peers = ncoll__peers_twice, /* those of the rounds, and those of early messages */
+    .peers = ncoll__peers_twice, /* peers of the rounds, and of early messages */
 };

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Places in the blocks of a node: with nodes k, X_k is the blocks x_i of its ranks side by side, in
- * the order of local ranks i.
+ * Ranges of elements in the blocks of a node. X_k is the blocks x_i of the ranks of node k, side by
+ * side in the order of their local ranks i.
  */
 #ifndef NCOLL_ALGOS_EXTENTS_H
 #define NCOLL_ALGOS_EXTENTS_H
 
 #include "algos/schedule.h"
 
-/* A range of elements of X_k. */
+/* Elements begin..end-1 of X_k. */
 struct extent {
     size_t begin, end;
 };
@@ -21,7 +21,7 @@ static inline struct extent overlap(struct extent a, struct extent b)
     return both;
 }
 
-/* Returns the place of x_i in X_k. */
+/* Returns the range of x_i in X_k. */
 static inline struct extent block_in(const struct shape *g, unsigned k, unsigned i)
 {
     struct extent block = {.begin = has_counts(g) ? 0 : i * g->count};

@@ -14,12 +14,12 @@
  *   gather    3, 0, 1 put x3, x0, x1 to 2
  *   reduce    the same messages, and 2 combines ((x0 o x1) o x2) o x3
  *
- * One step, but P - 1 messages at the root. The root sends to the ranks in the order of the other
- * trees, which begin with the most distant branch. In the opposite order the rank that is served
- * last in one call would be the first to begin the next call, and would wait longest there. A
- * reduction is combined in rank order, so the operation need not commute. In a part of a gather some
- * of the ranks put, whose slots are counted from the first of them. Empty blocks of a gather
- * or scatter with counts are not sent.
+ * It takes one round, but P - 1 messages at the root. The root sends to the ranks in the order of
+ * the other trees, which begin with the most distant branch. In the opposite order the rank that is
+ * served last in one call would be the first to begin the next call, and would wait longest there.
+ * A reduction is combined in rank order, so the operation need not commute. If a gather is done in
+ * parts, some of the ranks put in each part, and slots are counted from the first of these ranks.
+ * Empty blocks of a gather or scatter with counts are not sent.
  */
 #include "algos/choice.h"
 #include "algos/parts.h"
@@ -30,7 +30,7 @@ static bool to_root(const struct shape *g)
     return g->collective == COLL_GATHER || g->collective == COLL_REDUCE;
 }
 
-/* A turn of a gather is a distance. */
+/* In a gather each distance is a turn; the other collectives are not done in parts. */
 static unsigned turns(const struct shape *g)
 {
     return g->collective == COLL_GATHER ? g->size - 1 : 0;
@@ -53,7 +53,7 @@ static struct footprint footprint(const struct shape *g)
     };
 }
 
-/* Returns the rank at distance d. */
+/* Returns the rank at distance d to the right of the root. */
 static unsigned peer(const struct shape *g, unsigned d)
 {
     return (g->root + d) % g->size;
@@ -99,7 +99,7 @@ static void gather(const struct shape *g, struct round *out)
     }
 }
 
-/* Emits the message of a rank other than the root, in its turn. */
+/* Emits the put of a rank other than the root, if its turn belongs to this part. */
 static void put_to_root(const struct shape *g, struct round *out)
 {
     unsigned turn = slot_of(g, g->rank), first = first_turn(g, g->size - 1);
@@ -156,7 +156,7 @@ static struct fit fit(const struct shape *g, const struct situation *s)
     if (g->collective == COLL_BCAST && g->size > 2 && s->bytes >= READ_FLAT_BYTES &&
         reads_each_other(s, s->bytes))
         return (struct fit){.strength = FIT_READ, .why = "ranks read each other's memory"};
-    /* with this many connections the root gains nothing */
+    /* with more than SLOTS_MAX connections the root gains nothing */
     if (!blocks || g->size - 1 > SLOTS_MAX)
         return (struct fit){.strength = FIT_NONE};
     return (struct fit){.strength =

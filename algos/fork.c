@@ -7,7 +7,8 @@
  *
  *   P  ranks; s  root; v = (p - s) mod P  this rank counted from the root
  *   f = n + 1  ranks along each dimension; d = 0, 1, ..  dimensions, as many as P needs
- *   digit d of v in base f is its place along dimension d; w_d = f^d its distance from the next
+ *   digit d of v in base f is its place along dimension d; w_d = f^d is the distance of neighbours
+ *                   along dimension d
  *   children of v   v + w_d, for all d up to that of its lowest digit that is not 0: v continues
  *                   the chain along which it got the message, and begins chains along smaller d
  *

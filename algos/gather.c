@@ -2,7 +2,7 @@
 /*
  * Allreduce by gathering all vectors everywhere, then combining them in rank order.
  *
- * They are gathered as in algos/concatenation.h. P = 5, n = 1, rank 0:
+ * The vectors are gathered as in algos/concatenation.h. P = 5, n = 1, rank 0:
  *
  *   round 1   has x0             gets x1       from 1
  *   round 2   has x0 x1          gets x2 x3    from 2
@@ -19,7 +19,8 @@
 #include "algos/concatenation.h"
 #include "algos/radix.h"
 
-/* Returns how many halves wait at once for the half before them: floor(log_2 P) - 1. */
+/* Returns how many combined second halves are kept in scratch at once, on all levels of combine():
+ * floor(log_2 P) - 1. */
 static unsigned halves(unsigned size)
 {
     unsigned n = 0;
@@ -42,7 +43,8 @@ static struct ref half_at(const struct shape *g, unsigned level)
     return scratch_at(ncoll__concatenation_footprint(g).scratch + level * g->count);
 }
 
-/* Combines the vectors of n ranks, n > 1, in `to`. Halves from this level on are free. */
+/* Combines the vectors of ranks first..first+n-1, n > 1, in `to`. The places half_at(level),
+ * half_at(level + 1), .. may be overwritten. */
 static void combine(const struct shape *g, unsigned first, unsigned n, struct ref to,
                     unsigned level, struct round *out)
 {

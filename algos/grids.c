@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Alltoall over a grid of ranks: two hops of about sqrt(P) messages each (grid.c), or three of about
- * P^(1/3) messages each (cube.c).
+ * Alltoall over a grid of ranks: two hops of about sqrt(P) messages each (grid.c), or three of
+ * about P^(1/3) messages each (cube.c).
  *
  * S. H. Bokhari: Multiphase Complete Exchange on a Circuit Switched Hypercube, ICPP 1991; L. V.
  * Kale, S. Kumar, K. Varadarajan: A Framework for Collective Personalized Communication, IPDPS
  * 2003.
  *
- *   hop l    in cells of n ranks each; that of hop 0 has all P ranks, n = P
- *   m        parts of the cell, which are the cells of the next hop: m = ceil(n^(1/h)) if h hops are
- *            left, so the last hop has m = n parts of one rank; n = m q + r
- *   (x, y)   place of a rank in its cell: number y m + x; its part is x, in which its number is y.
- *            The first r parts have q + 1 ranks, the others q
+ *   hop l    is done in cells of n ranks each; the cell of hop 0 has all P ranks, n = P
+ *   m        number of parts of a cell, which are the cells of the next hop: m = ceil(n^(1/h)) if h
+ *            hops are left, so the last hop has m = n parts of one rank; n = m q + r
+ *   (x, y)   place of a rank in its cell: its number there is y m + x. The rank belongs to part x,
+ *            and has number y in it. The first r parts have q + 1 ranks, the others q
  *   hop      a rank puts to each other part, as one message, all that it has for the ranks of that
  *            part: to the rank with its own y. A shorter part has no rank with y = q; there rank
  *            x mod q takes the message
- *   senders  of (x, y): the ranks with this y, itself included, by their parts; in a shorter part
- *            then those with y = q that put to it
+ *   senders  of (x, y): the ranks with this y, (x, y) included, in the order of their parts; in a
+ *            shorter part also the ranks with y = q that put to (x, y)
  *   sources  the ranks whose blocks a rank has for its part after the hop: those that its senders
  *            had before the hop, sender by sender
  *
@@ -28,12 +28,12 @@
  *
  * Each block takes two or three messages, where bruck.c sends it log P / 2 times; and a rank has
  * about 2 sqrt(P) or 3 P^(1/3) peers, where direct.c has P - 1. Parts are made of the lowest digits
- * of the ranks' numbers first, so the sources of a rank are neighbours, whose blocks lie side by side
- * in OUT. After hop 0 the blocks are sorted by the rank that they are for: a TABLE in scratch has a
- * row for each rank of the cell, with a block of each source. Lengths of blocks are not known on
- * their way, so in an alltoall with counts each has as much room there as the longest one of all
- * ranks. A rank puts in a hop when all messages of the hop before have arrived, so no rank ends the
- * call before all have entered it.
+ * of the ranks' numbers first, so the sources of a rank are neighbours, whose blocks lie side by
+ * side in OUT. After hop 0 the blocks are sorted by the rank that they are for: a TABLE in scratch
+ * has a row for each rank of the cell, with a block of each source. Ranks on the way do not know
+ * the lengths of the blocks, so in an alltoall with counts each block has as much room there as the
+ * longest one of all ranks. A rank puts in a hop when all messages of the hop before have arrived,
+ * so no rank ends the call before all have entered it.
  */
 #include "algos/grids.h"
 
@@ -42,15 +42,15 @@
 struct hop {
     unsigned n, m, q, r, x, y;
     unsigned slots;         /* the message of sender k has slot `slots` + k */
-    unsigned sources;       /* of this rank before the hop */
-    size_t table, messages; /* where they begin in scratch, in blocks */
+    unsigned sources;       /* number of sources of this rank before the hop */
+    size_t table, messages; /* offsets in scratch, in blocks: of table and packed messages */
 };
 
 struct grid {
     const struct shape *g;
     unsigned hops;
     struct hop hop[HOPS_MAX];
-    size_t scratch; /* blocks */
+    size_t scratch; /* length of scratch, in blocks */
 };
 
 static unsigned part_length(const struct hop *h, unsigned x)
@@ -68,19 +68,20 @@ static unsigned senders(const struct hop *h, unsigned y)
     return h->m + (h->x >= h->r && y < h->r ? (h->r - y + h->q - 1) / h->q : 0);
 }
 
-/* Returns the most senders of a rank: of (m - 1, 0). */
+/* Returns the largest number of senders that a rank of the cell has: that of (m - 1, 0). */
 static unsigned most_senders(const struct hop *h)
 {
     return h->m + (h->r + h->q - 1) / h->q;
 }
 
-/* Returns a sender of (x, y), by its number in the cell. */
+/* Returns the number in the cell of sender k of (x, y). */
 static unsigned sender(const struct hop *h, unsigned y, unsigned k)
 {
     return k < h->m ? y * h->m + k : h->q * h->m + y + (k - h->m) * h->q;
 }
 
-/* Returns the sources before hop l of a rank of this rank's cell, given by its number there. */
+/* Returns how many sources the rank with this number in this rank's cell of hop l has before
+ * hop l. */
 static unsigned sources(const struct grid *t, unsigned l, unsigned number)
 {
     unsigned total = 0;
@@ -92,7 +93,7 @@ static unsigned sources(const struct grid *t, unsigned l, unsigned number)
     return total;
 }
 
-/* Returns the rank that has a number in this rank's cell of hop l. */
+/* Returns the rank that has this number in this rank's cell of hop l. */
 static unsigned rank_of(const struct grid *t, unsigned l, unsigned number)
 {
     while (l-- > 0)
@@ -143,8 +144,9 @@ static struct grid grid_of(const struct shape *g, unsigned hops, unsigned p)
 
 /* ------------------------------------------------------------------ hops ---------------------- */
 
-/* Copies what this rank has for the ranks of its cell into the table. Before the hop it has this: of
- * IN, or of the last table, what was for its own part; and the messages of the last hop. */
+/* Copies the blocks that this rank has for the ranks of its cell into the table. They are the
+ * blocks for its own part, in IN or in the table of the last hop, and the messages of the last
+ * hop. */
 static void sort(const struct grid *t, unsigned l, struct round *out)
 {
     const struct hop *h = &t->hop[l], *last = &t->hop[l - 1];
@@ -170,8 +172,9 @@ static void sort(const struct grid *t, unsigned l, struct round *out)
     }
 }
 
-/* Returns the message to a part: rows of the table, which are packed one after the other. In the last
- * hop it is a row. */
+/* Packs the message to a part, and returns its place. It consists of blocks of IN in hop 0, and of
+ * rows of the table later; in the last hop it is one row, which is not packed. packed: number of
+ * rows in earlier messages. */
 static struct ref message_to(const struct grid *t, unsigned l, unsigned part, size_t packed,
                              struct round *out)
 {
@@ -240,7 +243,8 @@ static void take_ranks(const struct grid *t, unsigned first, unsigned n, struct 
     run->n += n;
 }
 
-/* Copies the blocks of a rank's sources before hop l >= 1, except for the last run of them. */
+/* Copies to OUT the blocks of the sources that a rank has before hop l >= 1, except for the last
+ * run, which is left in *run. number: that of the rank in this rank's cell of hop l. */
 static void take(const struct grid *t, unsigned l, unsigned number, struct run *run,
                  struct round *out)
 {
@@ -294,10 +298,10 @@ bool ncoll__grid_round(const struct shape *g, unsigned hops, unsigned l, struct 
     return true;
 }
 
-/* ------------------------------------------------------------------ what it takes ------------- */
+/* ------------------------------------------------------------------ footprint, cost, fit ------ */
 
-/* Returns the most blocks of a message of hop l in this rank's cell: to a longest part, from rank 0 or
- * 1 of the cell, which have most sources. */
+/* Returns the number of blocks of the longest message of hop l in this rank's cell. It goes to one
+ * of the longest parts, and comes from rank 0 or 1 of the cell, which have the most sources. */
 static size_t longest_message(const struct grid *t, unsigned l)
 {
     const struct hop *h = &t->hop[l];
@@ -309,7 +313,7 @@ static size_t longest_message(const struct grid *t, unsigned l)
     return first > second ? first : second;
 }
 
-/* Adds what a rank needs that has y = 0 in all hops but the last. */
+/* Raises *most to what a rank needs that has y = 0 in all hops but the last. */
 static void add_needs(const struct grid *t, struct footprint *most)
 {
     const struct hop *last = &t->hop[t->hops - 1];
@@ -324,8 +328,8 @@ static void add_needs(const struct grid *t, struct footprint *most)
     }
 }
 
-/* A rank needs most if it is in the longest or in the last part of its cells: that of the last part
- * has most senders. */
+/* A rank needs most if in each cell it belongs to the first part, which is one of the longest, or
+ * to the last part, where ranks have the most senders. */
 struct footprint ncoll__grid_footprint(const struct shape *g, unsigned hops)
 {
     struct footprint most = {0};

@@ -5,12 +5,13 @@
 
 #include "algos/choice.h"
 
-/* These are what struct algorithm has, for an algorithm of so many hops. A rank has no more peers than
- * slots: each of its peers puts to it, or it puts to a rank whose slot it would have. */
+/* The functions of struct algorithm, for an algorithm with this number of hops. A rank has at most
+ * as many peers as slots: a peer that does not put to the rank leaves a slot there unused. */
 bool ncoll__grid_round(const struct shape *g, unsigned hops, unsigned r, struct round *out);
 struct footprint ncoll__grid_footprint(const struct shape *g, unsigned hops);
 double ncoll__grid_cost(const struct shape *g, const struct situation *s, unsigned hops);
-/* It replaces an algorithm of fewer hops if it is estimated to be faster, and comes next otherwise. */
+/* Returns a fit just above that of the algorithm with one hop less if this one is estimated to be
+ * faster, and just below it otherwise. */
 struct fit ncoll__grid_fit(const struct shape *g, const struct situation *s, unsigned hops);
 
 #endif

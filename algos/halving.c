@@ -8,12 +8,12 @@
  * bits reversed, and sends it to the rank that it belongs to.
  *
  *   P  ranks; k = floor(log2 P)
- *   v = 0..2^k - 1   stands for the ranks floor(v P / 2^k) to floor((v+1) P / 2^k) - 1, which are one
- *                    or a pair; cell v is the blocks of these ranks
+ *   v = 0..2^k - 1   stands for the ranks floor(v P / 2^k) to floor((v+1) P / 2^k) - 1, one rank or
+ *                    a pair of ranks; cell v is the blocks of these ranks
  *   fold             the second rank of a pair puts its vector to the first, which combines both
  *   level j = 0..k-1   v has partial results for 2^(k-j) cells side by side. It puts one half of
- *                    them to the partner v xor 2^j, and combines the other half with what comes from
- *                    there: v keeps the lower half if bit j of v is 0
+ *                    them to the partner v xor 2^j, and combines the other half with the partner's
+ *                    message: v keeps the lower half if bit j of v is 0
  *   spread           v has the result of the cell with the number rev(v), the k bits of v reversed,
  *                    and puts each of its blocks to the rank that it belongs to
  *
@@ -26,22 +26,22 @@
  *   spread    0 has block 0, 1 has 2, 2 has 1, 3 has 3 and 4: 1 to 2, 2 to 1, 3 to 4
  *
  * A rank sends about P blocks, as few as any algorithm, in log P rounds. Partial results lie in
- * scratch, each block at the place that it has in the vector. All slots of a window have room for
- * the longest message, so of many ranks no message has more than 1/2^S of the blocks, S = 3; more
- * are sent as several messages. Of few ranks S = 1.
+ * scratch, each block at the place that it has in the vector. Each slot of a window has room for
+ * the longest message, so with many ranks no message has more than 1/2^S of the blocks, S = 3, and
+ * more blocks are sent as several messages. With few ranks S = 1.
  */
 #include "algos/choice.h"
 #include "algos/parts.h"
 #include "algos/radix.h"
 
-/* With more ranks messages are divided. */
+/* With more ranks than this S is 3, and long messages are divided. */
 #define WHOLE_RANKS 256u
 
 struct halving {
     const struct shape *g;
     unsigned k, S;
     unsigned v;
-    bool is_folded; /* the second rank of a pair */
+    bool is_folded; /* this is the second rank of a pair */
 };
 
 static unsigned levels(unsigned P)
@@ -93,7 +93,7 @@ struct range {
     unsigned first, end;
 };
 
-/* Returns piece i of `pieces` of the blocks of some cells. */
+/* Returns piece i of the blocks of `cells` cells from `first` on, divided into `pieces` pieces. */
 static struct range piece(const struct halving *h, unsigned first, unsigned cells, unsigned pieces,
                           unsigned i)
 {
@@ -112,7 +112,7 @@ static struct ref partial(const struct halving *h, unsigned block)
     return scratch_at(blocks_before(h->g, block));
 }
 
-/* True if these blocks are not in one piece in IN. */
+/* True if these blocks cannot be put from IN as one message, and are packed in scratch before. */
 static bool is_packed(const struct shape *g, struct range b)
 {
     return (g->separate || has_counts(g)) && b.end - b.first > 1;
@@ -120,7 +120,7 @@ static bool is_packed(const struct shape *g, struct range b)
 
 /* ------------------------------------------------------------------ rounds -------------------- */
 
-/* Puts blocks of IN. */
+/* Puts blocks of IN as one message. */
 static void put_own(const struct halving *h, unsigned peer, unsigned slot, struct range b,
                     struct round *out)
 {
@@ -134,7 +134,7 @@ static void put_own(const struct halving *h, unsigned peer, unsigned slot, struc
     emit_put(out, peer, slot, from, elements(h, b));
 }
 
-/* Combines the message with the blocks of IN. */
+/* Combines the message with blocks of IN. own_first: IN is the first operand. */
 static void combine_own(const struct halving *h, struct range b, struct ref arrived, bool own_first,
                         struct round *out)
 {
@@ -150,7 +150,7 @@ static unsigned pieces_of_all(const struct halving *h)
     return 1u << h->S;
 }
 
-/* Returns the messages in which a rank puts what it gives away in level j. */
+/* Returns in how many messages a rank puts one half of its partial results in level j. */
 static unsigned pieces_of_level(const struct halving *h, unsigned j)
 {
     return j < h->S ? 1u << (h->S - 1 - j) : 1;
@@ -180,7 +180,7 @@ static void fold(const struct halving *h, struct round *out)
     }
 }
 
-/* Combines the message with the partial results, or with IN if there are none yet. */
+/* Combines the message with the partial results or, if there are none yet (own_in_in), with IN. */
 static void combine(const struct halving *h, struct range b, struct ref arrived, bool own_first,
                     bool own_in_in, struct round *out)
 {
@@ -228,7 +228,7 @@ static void spread(const struct halving *h, struct round *out)
             emit_put(out, q, slot, partial(h, q), block_count(g, q));
     if (first_of(h, cell) == g->rank)
         return;
-    /* cell rev(v) of v means that v has cell rev(v), and v's own is with rev(v) */
+    /* v ends with cell rev(v), so cell v, with this rank's block, is at rev(v) */
     emit_wait(out, first_of(h, cell), slot, block_count(g, g->rank));
     emit_copy(out, out_at(0), arrived_at(slot, 0), block_count(g, g->rank));
 }
@@ -252,13 +252,13 @@ static bool round_of(const struct shape *g, unsigned r, struct round *out)
     return true;
 }
 
-/* ------------------------------------------------------------------ what it takes ------------- */
+/* ------------------------------------------------------------------ footprint, fit ------------ */
 
 static struct footprint footprint(const struct shape *g)
 {
     struct halving h = halving_of(g);
     struct footprint needs = {.slots = slot_of_level(&h, h.k) + (g->size > 2)};
-    size_t halves[2] = {0, 0}; /* put from IN */
+    size_t halves[2] = {0, 0}; /* elements that are put from IN, in each half of the cells */
 
     if (g->size == 1)
         return (struct footprint){0};
@@ -275,8 +275,8 @@ static struct footprint footprint(const struct shape *g)
     return needs;
 }
 
-/* The other rank of the pair, a partner for each level, two ranks with blocks of the cell, and one
- * that has the rank's own. */
+/* A rank's peers are the other rank of its pair, a partner for each level, two ranks to which it
+ * puts blocks of its cell, and one that puts this rank's own block to it. */
 static unsigned peers(const struct shape *g)
 {
     return levels(g->size) + 4;

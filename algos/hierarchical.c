@@ -27,11 +27,11 @@
  *   down     0 to 2     1 to 4, 3
  *
  * N vectors go across nodes, in place of P, in as many rounds as N ranks take. All ranks get the
- * value of one expression, in the order of nodes. The operation has to commute, unless this is the
- * order of ranks, too: that is so if each node has a range of ranks (and no root leads). The
- * combined vector of a node lies in scratch, since the leader puts it before it knows the result. A
- * node of one rank has nothing to combine. The algorithm does not exist if there is one node, or if
- * no node has more than one rank.
+ * value of one expression, in the order of nodes. The operation has to commute, unless the order of
+ * nodes is also the order of ranks: each node has a contiguous range of ranks, and is led by its
+ * first rank. The combined vector of a node lies in scratch, since the leader puts it before it
+ * knows the result. A node of one rank has nothing to combine. The algorithm does not exist if
+ * there is only one node, or if no node has more than one rank.
  */
 #include "algos/choice.h"
 #include "algos/phases.h"
@@ -40,7 +40,8 @@ extern const struct algorithm ncoll__multiply, ncoll__knomial;
 
 #define PHASES_MAX 3
 
-/* The phases of one rank, and what all ranks need in slots and scratch for them. */
+/* The phases of one rank, and the footprint of all phases together, which is the same on all
+ * ranks. */
 struct hierarchy {
     struct phase phases[PHASES_MAX];
     unsigned n;
@@ -52,7 +53,7 @@ static bool exists(const struct shape *g)
     return g->nodes != NULL && g->nodes->count > 1 && g->nodes->count < g->size;
 }
 
-/* Returns the leader of a node. Across nodes there is one subgroup. */
+/* Returns the leader of a node. `subgroup` is not used: leaders form a single subgroup. */
 static unsigned leader(const struct shape *g, unsigned subgroup, unsigned node)
 {
     (void)subgroup;
@@ -135,8 +136,8 @@ static struct fit fit(const struct shape *g, const struct situation *s)
     return (struct fit){.gain = 1, .why = "fewest messages between nodes"};
 }
 
-/* Adds the times of trees on the nodes, of which the largest node takes the longest, and of the
- * phase across nodes. There the leaders have their cores to themselves. */
+/* Adds the time of the trees on nodes, which is that of the largest node, and the time of the phase
+ * across nodes, in which each leader has its core to itself. */
 static double cost(const struct shape *g, const struct situation *s)
 {
     const struct nodes *nodes = g->nodes;
@@ -168,7 +169,8 @@ static bool exists_in_order(const struct shape *g)
     return exists(g) && g->nodes->in_blocks;
 }
 
-/* If the operation commutes, other algorithms take fewer messages. */
+/* Chosen only if the operation does not commute: if it does, other algorithms take fewer
+ * messages. */
 static struct fit fit_in_order(const struct shape *g, const struct situation *s)
 {
     (void)g;

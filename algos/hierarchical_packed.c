@@ -40,11 +40,11 @@
  * If rank 1 alone has a block, of four elements a b c d, rank 0 sends a b, and rank 1 c d.
  *
  * X_k goes to each other node once: in the fewest messages (packed), or in equal shares from the
- * first L ranks of the node (balanced), so that a long block is sent by several ranks. No call may
- * end before all ranks have entered theirs, also those whose blocks are empty or in no share of a
- * certain leader. Therefore the leader of lane i mod L waits for local rank i >= L before it puts.
- * A rank looks at T ranks at most, hence L <= NEIGHBOURS_MAX. In a lane it looks first for the
- * message that arrives last.
+ * first L ranks of the node (balanced), so that a long block is sent by several ranks. No rank may
+ * end the call before all ranks have entered it, even those whose blocks are empty or do not belong
+ * to the share of the leader that waits. Therefore the leader of lane i mod L waits for local rank
+ * i >= L before it puts. A rank looks at slots of at most T ranks, hence L <= NEIGHBOURS_MAX. In a
+ * lane it looks first for the message that arrives last.
  */
 #include "algos/choice.h"
 #include "algos/concatenation.h"
@@ -61,7 +61,7 @@ static unsigned leader(const struct shape *g, unsigned lane, unsigned node)
 
 /* ------------------------------------------------------------------ shares -------------------- */
 
-/* Emits rounds of the allgather of one lane. */
+/* Emits half a round of the allgather of one lane: its puts if r is even, its waits if r is odd. */
 static bool concatenation_half(const struct shape *g, unsigned r, struct round *out)
 {
     if (r / 2 >= fewest_rounds(g->size, g->radix))
@@ -73,7 +73,7 @@ static bool concatenation_half(const struct shape *g, unsigned r, struct round *
     return true;
 }
 
-/* An algorithm in which a round of that allgather takes two rounds: one puts, one waits. */
+/* The allgather of a lane as an algorithm that takes two rounds, puts and waits, for each round. */
 static const struct algorithm concatenation = {.round = concatenation_half};
 
 /* ------------------------------------------------------------------ on the node --------------- */
@@ -119,7 +119,7 @@ static void await(const struct hierarchy *h, unsigned i, struct round *out)
         emit_wait(out, from, slot, count);
 }
 
-/* True if the share lies within x_i. */
+/* True if the whole share lies within the block. */
 static bool is_of_block(struct extent share, struct extent block)
 {
     return block.begin <= share.begin && share.end <= block.end;
@@ -151,7 +151,7 @@ static void pack(const struct hierarchy *h, struct round *out)
     }
 }
 
-/* Takes the blocks of the node from the slots of its neighbours. */
+/* Copies the blocks of the node to OUT, from this rank's slots and those of its neighbours. */
 static void see_node(const struct hierarchy *h, struct round *out)
 {
     for (unsigned i = 0; i < h->M; i++) {
@@ -164,7 +164,7 @@ static void see_node(const struct hierarchy *h, struct round *out)
 
 /* ------------------------------------------------------------------ across nodes -------------- */
 
-/* Copies a part to OUT. If it continues the last copy there, the two become one. */
+/* Copies `count` elements to OUT. If they continue the last copy, that step is made longer. */
 static void take(const struct hierarchy *h, struct ref dst, struct ref src, size_t count,
                  struct round *out)
 {
@@ -180,7 +180,7 @@ static void take(const struct hierarchy *h, struct ref dst, struct ref src, size
         last->count += count;
     else if (h->g->separate)
         emit_copy(out, dst, src, count);
-    else /* never part of a repeated step, which could not become longer */
+    else /* not emit_copy(): it may make repeated steps, which cannot be made longer later */
         emit(out, (struct step){.kind = STEP_COPY, .dst = dst, .a = src, .b = src, .count = count});
 }
 
@@ -266,7 +266,7 @@ static void lead(const struct hierarchy *h, unsigned l, struct round *out)
     }
 }
 
-/* Copies the messages of a lane that another rank of the node leads. */
+/* Copies to OUT the messages of a lane that another rank of the node leads. */
 static void see_lane(const struct hierarchy *h, unsigned j, struct round *out)
 {
     struct phase lane = lane_of(h, j);
@@ -284,9 +284,10 @@ static void see_lane(const struct hierarchy *h, unsigned j, struct round *out)
         }
 }
 
-/* ------------------------------------------------------------------ all of it ----------------- */
+/* ------------------------------------------------------------------ the schedule -------------- */
 
-/* With k rounds across nodes, a rank first gives and packs, then leads for k rounds, then sees. */
+/* With k rounds across nodes, round 0 is "give" and "pack", rounds 1..k are those of the lane that
+ * the rank leads, if any, and round k + 1 is "see". */
 static bool round_of(const struct hierarchy *h, unsigned r, struct round *out)
 {
     unsigned k = fewest_rounds(h->N, h->g->radix);
@@ -317,8 +318,8 @@ static size_t longer(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* Returns the elements of the longest share of this lane that is packed in scratch. With counts any
- * share may be. */
+/* Returns the number of elements of the longest share of this lane that is packed in scratch. With
+ * counts any share may be packed. */
 static size_t longest_packed(const struct hierarchy *h, unsigned j, bool counts)
 {
     size_t longest = 0;
@@ -331,7 +332,7 @@ static size_t longest_packed(const struct hierarchy *h, unsigned j, bool counts)
     return longest;
 }
 
-/* Blocks with counts are taken to be as long as the longest. */
+/* Blocks with counts are all taken to be as long as the longest one. */
 static struct footprint footprint_of(const struct shape *g, bool balanced)
 {
     struct shape even = *g;
@@ -403,7 +404,7 @@ static double cost(const struct shape *g, const struct situation *s, bool balanc
            bytes * COPY_BYTE_NS * near.ranks_per_core;
 }
 
-/* True if a rank has not a step for each block of many. */
+/* True if a rank's steps are few: there are few blocks, or a step handles many of them. */
 static bool is_short(const struct shape *g, bool balanced)
 {
     const struct nodes *nodes = g->nodes;

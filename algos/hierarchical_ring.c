@@ -15,7 +15,7 @@
  *   round 0    on each node each rank puts its block to all others (direct.c)
  *   round k = 1..N-1   the leader of a layer gets, in a ring (ring.c), the block of the node k to
  *              the left, and puts it to all other ranks of its node (flat.c)
- *   round N    those ranks wait for the last blocks
+ *   round N    each rank waits for the blocks that the leaders of its node have put to it
  *
  * P = 5, nodes {0 2} {1 3 4}, so M = 2; layers {0 1} {2 3} {4}, the last led by 0 and 1:
  *
@@ -42,8 +42,7 @@ static bool has(const struct nodes *nodes, unsigned node, unsigned layer)
     return layer < ranks_on(nodes, node);
 }
 
-/* Returns the number of layers that one rank leads, for the highest number of local ranks on any
- * node. */
+/* Returns the largest number of layers that one rank leads. */
 static unsigned layers_of_one(const struct nodes *nodes)
 {
     return (nodes->most + nodes->fewest - 1) / nodes->fewest;
@@ -51,8 +50,8 @@ static unsigned layers_of_one(const struct nodes *nodes)
 
 /* ------------------------------------------------------------------ slots --------------------- */
 
-/* Returns the first slot of a ring. The first M slots are for the blocks of the node; those of the
- * rings follow. */
+/* Returns the first slot of the ring of a layer. The slots of rings follow those for the blocks of
+ * the own node, which are one less than the largest node has ranks. */
 static unsigned ring_slot(const struct nodes *nodes, unsigned layer)
 {
     return nodes->most - 1 + layer / nodes->fewest * (nodes->count - 1);
@@ -69,7 +68,8 @@ static unsigned slot_passed_on(const struct shape *g, unsigned node, unsigned la
     return nodes->most - 1 + layers_of_one(nodes) * (nodes->count - 1) + others + layer;
 }
 
-/* Returns the number of blocks that arrive at the smallest node on which any block is passed on. */
+/* Returns the largest number of blocks that are passed on to a rank: all blocks but those of its
+ * own node, on the smallest node of more than one rank. */
 static unsigned most_passed_on(const struct shape *g)
 {
     unsigned smallest = g->nodes->most;
@@ -129,7 +129,8 @@ static unsigned leader(const struct shape *g, unsigned layer, unsigned node)
     return rank_on(g->nodes, node, leads_for(g->nodes, layer));
 }
 
-/* Returns the block of a layer on a node; it is empty if the node has no rank in that layer. */
+/* Returns the rank whose block a node brings to the ring of a layer. If the node has no rank in
+ * that layer, its block is empty, and this is some rank of the node. */
 static unsigned block(const struct shape *g, unsigned layer, unsigned node)
 {
     return rank_on(g->nodes, node, has(g->nodes, node, layer) ? layer : 0);
@@ -152,8 +153,8 @@ static void ring_round(const struct shape *g, unsigned layer, unsigned k, struct
     ncoll__phase_round(&phase, k - 1, out);
 }
 
-/* Passes the block of a layer that arrives in round k on to the ranks that do not lead the
- * layer. */
+/* Emits the steps by which the block of a layer that arrives in round k is passed on, from the
+ * leader of the layer to the other ranks of the node. */
 static void pass_on(const struct shape *g, unsigned layer, unsigned k, struct round *out)
 {
     const struct nodes *nodes = g->nodes;
@@ -199,7 +200,7 @@ static bool round_of(const struct shape *g, unsigned r, struct round *out)
     return true;
 }
 
-/* It is chosen in place of a ring. */
+/* Chosen where a ring of all ranks would pay, if the cost of messages within a node is known. */
 static struct fit fit(const struct shape *g, const struct situation *s)
 {
     bool pays = s->near_is_known && ncoll__ring_pays(g, s);

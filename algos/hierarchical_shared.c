@@ -30,10 +30,10 @@
  * node do not need x, and look at the result only; so x_0 is not put, and only the leader combines
  * the x_i.
  *
- * A rank that follows first looks for the message that arrives last: from the last round across
- * nodes back to the first, and then on its own node. It combines when all messages are there. So it
- * waits only once, and takes a core only once if ranks share cores. Nobody waits for it meanwhile,
- * since it sends nothing.
+ * A rank that follows looks first for the message that arrives last: from the last round across
+ * nodes back to the first, and then on its own node. It combines when all messages have arrived. So
+ * it waits only once, and takes a core only once if ranks share cores. No other rank waits for it
+ * meanwhile, since it sends nothing.
  *
  * No rank passes a result on. The phase "down" of hierarchical.c, and the context switches that it
  * costs, are not needed, and a node takes M messages in place of 2 (M - 1). In return each rank of
@@ -69,7 +69,7 @@ static const struct algorithm *across_algorithm(const struct shape *g)
     return g->collective == COLL_BARRIER ? &ncoll__dissemination : &ncoll__multiply;
 }
 
-/* The phase across nodes. Ranks that do not lead follow their leader. */
+/* Returns the phase across nodes. Ranks that do not lead their node follow its leader. */
 static struct phase across_of(const struct shape *g)
 {
     struct phase phase = ncoll__phase_across(g, across_algorithm(g), leader, 0);
@@ -87,8 +87,8 @@ static struct phase across_of(const struct shape *g)
 
 #define ROUND_STEPS (8 * RADIX_MAX) /* more steps than a rank takes in a round across nodes */
 
-/* True if the followers on this rank's node need x, since the algorithm across nodes does more with
- * its IN there than put it. The answer is the same for all counts. */
+/* True if the followers on this rank's node need x, since their leader combines x across nodes, and
+ * does not only put it. The answer is the same for all counts. */
 static bool followers_combine(const struct shape *g)
 {
     struct shape one = *g;
@@ -131,7 +131,8 @@ static struct ref await(const struct shape *g, unsigned node, unsigned i, bool s
     return arrived_at_neighbour(to, slot, 0);
 }
 
-/* Puts this rank's vector to its node. A leader does so only if other ranks than itself combine. */
+/* Puts this rank's vector to the other ranks of its node. A leader does so only if the others
+ * combine, too. */
 static void give(const struct shape *g, struct round *out)
 {
     unsigned node = node_of(g->nodes, g->rank), own = local_of(g->nodes, g->rank);
@@ -170,8 +171,9 @@ static void part_of_round(const struct phase *across, unsigned r, bool looks, st
     out->count = to;
 }
 
-/* Emits the rounds of a follower, with k rounds across nodes: it gives its vector, looks for k
- * rounds, combines on its node, and combines for k rounds. */
+/* Emits round r of a follower. With k rounds across nodes it gives its vector, then emits the looks
+ * of these rounds, the last round first, then combines on its node, and then emits the other steps
+ * of the k rounds. */
 static bool follow(const struct shape *g, const struct phase *across, unsigned r, struct round *out)
 {
     unsigned k = ncoll__phase_rounds(across);
@@ -257,7 +259,8 @@ static bool exists_in_order(const struct shape *g)
     return exists(g) && g->nodes->in_blocks;
 }
 
-/* If the operation commutes, other algorithms take fewer messages. */
+/* Chosen only if the operation does not commute: if it does, other algorithms take fewer
+ * messages. */
 static struct fit fit_in_order(const struct shape *g, const struct situation *s)
 {
     (void)g;

@@ -64,8 +64,8 @@ static struct slice slice_of(const struct shape *g, unsigned M, unsigned j)
     return s;
 }
 
-/* Slots and scratch of each phase. Those of `up` and `across` are the same for all slices, since no
- * rank leads for two. */
+/* Slots and scratch of each phase. Phases `up` and `across` use the same ones for all slices, since
+ * no rank leads for two slices. */
 struct needs {
     struct footprint up, across, all;
 };
@@ -114,14 +114,14 @@ static bool round_of(const struct shape *g, unsigned r, struct round *out)
 {
     unsigned M = g->nodes->fewest, local = local_of(g->nodes, g->rank);
     struct slice own = slice_in_place(g, M, local < M ? local : 0);
-    unsigned across = 2 * (g->nodes->count - 1); /* of the ring */
+    unsigned across = 2 * (g->nodes->count - 1); /* rounds of the ring */
 
     if (r > across + 1)
         return false;
     if (r > 0 && r <= across)
         return ncoll__phase_round(&own.across, r - 1, out);
     for (unsigned i = 0; i < M; i++) {
-        /* its own slice comes last, or first */
+        /* the slice that this rank leads comes last on the way up, and first on the way down */
         struct slice s = slice_in_place(g, M, (local + i + (r == 0)) % M);
         ncoll__phase_round(r == 0 ? &s.up : &s.down, 0, out);
     }

@@ -61,8 +61,8 @@ static bool factorise(unsigned P, unsigned n, unsigned m_max, struct multiplying
     return true;
 }
 
-/* Takes f_i = n_i + 1 from the list, or a smaller factor if fewer ranks are left. Stops at the last
- * product that is at most P. */
+/* Takes f_i = n_i + 1 from the list, or a smaller factor where P / (f_1 .. f_{i-1}) is less. Stops
+ * at the last product that is at most P, which becomes Q. */
 static void take_from_list(struct multiplying *out)
 {
     out->Q = 1;
@@ -130,7 +130,7 @@ static struct ref workplace(const struct multiplying *plan, unsigned i)
 }
 
 /* Returns the place of a leader's result after round i; i = 0: after folding in. A result that is
- * folded out must be in a place that can be sent from. */
+ * folded out stays in scratch, from where it is put. */
 static struct ref held(const struct multiplying *plan, unsigned i)
 {
     if (i == 0)

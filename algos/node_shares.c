@@ -43,7 +43,7 @@ bool ncoll__nodes_are_alike(const struct shape *g)
     return !has_counts(g) && g->nodes->fewest == g->nodes->most;
 }
 
-/* With several lanes: the elements of the share of lane j on node k. */
+/* Returns the number of elements in X_k[j], with several lanes. */
 static size_t count_of_share(const struct shape *g, unsigned j, unsigned k)
 {
     struct hierarchy h = ncoll__hierarchy_of(g, true);
@@ -52,8 +52,8 @@ static size_t count_of_share(const struct shape *g, unsigned j, unsigned k)
     return share.end - share.begin;
 }
 
-/* The shares of lane j on n nodes from k on. Without counts and tables all nodes but the last have the
- * same number of ranks. */
+/* Returns the number of elements in X_k[j], .., X_{k+n-1}[j], with several lanes. Without counts
+ * and without tables of nodes, all nodes but the last have the same number of ranks. */
 static size_t sum_of_shares(const struct shape *g, unsigned j, unsigned k, unsigned n)
 {
     size_t elements = 0;
@@ -65,7 +65,7 @@ static size_t sum_of_shares(const struct shape *g, unsigned j, unsigned k, unsig
     return elements;
 }
 
-/* With one lane. */
+/* Returns the number of elements in X_k. With one lane this is the share of the node. */
 static size_t count_of_node(const struct shape *g, unsigned j, unsigned k)
 {
     (void)j;

@@ -16,16 +16,16 @@ struct hierarchy {
 
 struct hierarchy ncoll__hierarchy_of(const struct shape *g, bool balanced);
 
-/* X_k[j] */
+/* Returns X_k[j], the share of lane j on node k. */
 struct extent ncoll__share_of(const struct hierarchy *h, unsigned k, unsigned j);
 
-/* Returns the elements of X_k, .., X_{k+n-1}. */
+/* Returns the number of elements in X_k, .., X_{k+n-1}. */
 size_t ncoll__nodes_elements(const struct shape *g, unsigned k, unsigned n);
 
-/* True if all nodes have the same number of ranks, and blocks of one count: all nodes are alike. */
+/* True if all nodes have the same number of ranks, and all blocks have the same count. */
 bool ncoll__nodes_are_alike(const struct shape *g);
 
-/* Sets the counts of an allgather of the shares of lane j: a block is the share of a node. */
+/* Sets the counts in *lane, the shape of the allgather of lane j: its block k is X_k[j]. */
 void ncoll__share_counts(const struct hierarchy *h, unsigned j, struct shape *lane);
 
 #endif

@@ -8,8 +8,9 @@ static size_t place_of(uint64_t id, size_t places)
     return (size_t)((id * UINT64_C(0x9e3779b97f4a7c15) >> 32) * places >> 32); /* places < 2^32 */
 }
 
-/* Returns the node of rank r, from a hash table of the nodes before; n if it is a new one. The table
- * has node numbers plus 1. */
+/* Looks up the node of rank r in a hash table of the n nodes found so far. Returns n if the node is
+ * new, and adds it. first[k]: the first rank of node k. The table has node numbers plus 1; 0: free
+ * entry. */
 static unsigned find(const uint64_t *ids, unsigned r, const unsigned *first, unsigned n,
                      unsigned *table, size_t places)
 {
@@ -25,12 +26,12 @@ static unsigned find(const uint64_t *ids, unsigned r, const unsigned *first, uns
 void ncoll__nodes_of(const uint64_t *ids, unsigned P, unsigned *room, struct nodes *out)
 {
     unsigned *of = room, *local = of + P, *ranks = local + P, *first = ranks + P;
-    unsigned *table = local; /* and ranks, which are not filled in yet */
+    unsigned *table = local; /* uses the room of `local` and `ranks`, which are filled in later */
     unsigned n = 0;
 
     memset(table, 0, 2 * (size_t)P * sizeof *table);
     for (unsigned r = 0; r < P; r++) {
-        bool is_same = r > 0 && ids[r] == ids[r - 1]; /* as in blocks */
+        bool is_same = r > 0 && ids[r] == ids[r - 1]; /* frequent if ranks are in blocks */
         of[r] = is_same ? of[r - 1] : find(ids, r, first, n, table, 2 * (size_t)P);
         if (of[r] == n)
             first[n++] = r; /* for now, first[k] is the first rank of node k */

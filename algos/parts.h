@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The data in parts, one for each rank, numbered around the ring: part q and part q + P are the
- * same. In a collective that has blocks a part is a block. In an allreduce it is one of P slices of
- * the vector, whose lengths differ by at most one: slice q goes from element floor(q count / P) to
- * floor((q+1) count / P).
+ * The data of a call in P parts, one for each rank. They are numbered around the ring: part q and
+ * part q + P are the same. In a collective that has blocks a part is a block. In an allreduce it is
+ * one of P slices of the vector, whose lengths differ by at most one: slice q goes from element
+ * floor(q count / P) to floor((q+1) count / P). The parts of a call with many turns (schedule.h)
+ * are another thing.
  */
 #ifndef NCOLL_ALGOS_PARTS_H
 #define NCOLL_ALGOS_PARTS_H
 
 #include "algos/schedule.h"
 
-/* True for collectives that contain the first phase, and the second phase, of an allreduce. Each
- * phase is also a collective of its own. */
+/* An allreduce is a reduce-scatter and then an allgather, each of which is also a collective of its
+ * own. scatters() is true if the call contains the first of these, gathers() if the second. */
 static inline bool scatters(const struct shape *g)
 {
     return g->collective != COLL_ALLGATHER;
@@ -22,7 +23,7 @@ static inline bool gathers(const struct shape *g)
     return g->collective != COLL_REDUCE_SCATTER;
 }
 
-/* Returns the elements of parts 0..i-1. */
+/* Returns the number of elements in parts 0..i-1. */
 static inline size_t parts_before(const struct shape *g, size_t i)
 {
     if (g->collective == COLL_ALLREDUCE)
@@ -30,8 +31,8 @@ static inline size_t parts_before(const struct shape *g, size_t i)
     return blocks_from(g, 0, i);
 }
 
-/* Returns the elements of n parts, the first of which belongs to the rank at distance `first` to
- * the right. */
+/* Returns the number of elements in n parts, the first of which belongs to the rank at distance
+ * `first` to the right. */
 static inline size_t parts_from(const struct shape *g, size_t first, size_t n)
 {
     if (!has_counts(g))
@@ -39,8 +40,8 @@ static inline size_t parts_from(const struct shape *g, size_t first, size_t n)
     return blocks_from(g, (g->rank + first) % g->size, n);
 }
 
-/* Returns the most elements that n <= P neighbouring parts have; of many parts with counts, a number
- * that they do not exceed. */
+/* Returns the largest number of elements that any n <= P neighbouring parts have; with counts, and
+ * more than SLOTS_MAX ranks, an upper bound. */
 static inline size_t longest_parts(const struct shape *g, size_t n)
 {
     if (g->counts != NULL && g->size > SLOTS_MAX) {
@@ -76,15 +77,16 @@ static inline struct ref out_part(const struct shape *g, unsigned q)
     return out_at(g->collective == COLL_ALLREDUCE ? parts_before(g, q) : 0);
 }
 
-/* Returns how many of the n parts from q on one step may take together; it may be repeated. */
+/* Returns how many of the n parts from q on one step, perhaps a repeated one, may handle: none
+ * beyond part P - 1. */
 static inline size_t parts_together(const struct shape *g, unsigned q, size_t n)
 {
     return n < g->size - q ? n : g->size - q;
 }
 
-/* Emits a local step on n parts, which parts_together() allows, with `elements` in all. Operands
- * in IN or OUT are in parts; the others are contiguous. The step is repeated, part by part, if parts
- * are separate or have counts of their own. */
+/* Emits a local step on n parts, no more than parts_together() returns, that have `elements`
+ * elements together. Operands in IN or OUT consist of parts; the others are contiguous. The step is
+ * repeated, part by part, if parts are separate or have counts of their own. */
 static inline void emit_on_parts(struct round *out, const struct shape *g, struct step step,
                                  size_t n, size_t elements)
 {
@@ -109,7 +111,8 @@ static inline struct ref further(struct ref ref, size_t elements)
     return ref;
 }
 
-/* Copies n parts that are contiguous at src to their places in OUT. */
+/* Copies n parts that are contiguous at src to their places in OUT. The first belongs to the rank
+ * at distance `first` to the right. */
 static inline void emit_parts(struct round *out, const struct shape *g, size_t first, size_t n,
                               struct ref src)
 {

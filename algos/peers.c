@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How many peers a rank has: what selection compares with the budget (NCOLL_PEERS). */
+/* The number of peers that a rank has. Selection compares it with the limit NCOLL_PEERS. */
 #include "algos/choice.h"
 #include "algos/radix.h"
 
-/* Returns the peers of n-way rounds among P ranks, on both sides. */
+/* Returns the number of peers of n-way rounds among P ranks: receivers and senders. */
 static unsigned of_rounds(unsigned P, unsigned radix)
 {
     return 2 * messages_in(radix, fewest_rounds(P, radix));

@@ -156,7 +156,7 @@ bool ncoll__phase_round(const struct phase *phase, unsigned r, struct round *out
     unsigned from = own->count, end;
     bool repeats = own->repeats, uneven = own->uneven;
 
-    /* the places of a phase's blocks are not those of the whole, so it emits them one by one */
+    /* no repeated steps: in the whole schedule the blocks may not lie at regular distances */
     own->repeats = own->uneven = false;
     bool more = phase->algorithm->round(&phase->g, r, own);
     own->repeats = repeats;

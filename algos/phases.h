@@ -27,8 +27,8 @@
 
 #include "algos/schedule.h"
 
-/* Returns a rank of the whole schedule: the member of the subgroup with this number; or, for
- * blocks, the rank whose block that member brings. */
+/* Returns a rank of the whole schedule: member number `place` of the subgroup; or, in phase.block,
+ * the rank whose block this member contributes. */
 typedef unsigned member_of(const struct shape *whole, unsigned subgroup, unsigned place);
 
 /* Radix of trees on a node, where messages are cheap: n + 1 ranks take one round. */
@@ -37,32 +37,32 @@ typedef unsigned member_of(const struct shape *whole, unsigned subgroup, unsigne
 struct phase {
     const struct algorithm *algorithm;
     struct shape g; /* the shape of the subgroup */
-    /* false: the rank is not a member; g is then that of a member, to count the rounds */
+    /* false: this rank is not a member; g is then the shape of a member, to count the rounds */
     bool takes_part;
     const struct shape *whole;
     member_of *member;
     unsigned subgroup;
     struct ref in, out; /* the phase's IN and OUT in the whole schedule */
-    /* for blocks with counts: the rank that each block belongs to, in place of `out` */
+    /* if OUT has blocks, in place of `out`: the rank of the whole schedule that owns each block */
     member_of *block;
-    unsigned slot;    /* number of its first slot */
-    size_t scratch;   /* start of its scratch */
+    unsigned slot;    /* the first slot of the phase */
+    size_t scratch;   /* start of the phase's scratch, in elements */
     bool shared_wait; /* neighbours look at the messages to this member */
-    bool follows;     /* this rank looks at the messages to member g.rank instead */
+    bool follows;     /* this rank looks at the messages to member g.rank, and puts nothing */
 };
 
-/* Makes a phase on the ranks of this rank's node. The caller fills in in, out, slot, scratch and
- * the root. */
+/* Makes a phase on the ranks of this rank's node. The caller fills in `in`, `out`, `slot`,
+ * `scratch` and g.root. */
 struct phase ncoll__phase_on_node(const struct shape *whole, const struct algorithm *algorithm,
                                   enum collective collective, unsigned radix);
-/* Makes a phase on one rank of each node; `leader` returns the members of a subgroup. The caller
- * fills in the same fields. */
+/* Makes a phase on one rank of each node, which member() returns. The caller fills in the same
+ * fields. */
 struct phase ncoll__phase_across(const struct shape *whole, const struct algorithm *algorithm,
                                  member_of *member, unsigned subgroup);
 
-/* Returns the largest footprint that such a phase has on any node. */
+/* Returns the largest footprint that a phase on the ranks of a node has on any node. */
 struct footprint ncoll__phase_footprint_on_nodes(const struct phase *on_node);
-/* The footprint of this phase. */
+/* Returns the footprint of a phase on its subgroup. */
 static inline struct footprint ncoll__phase_footprint(const struct phase *phase)
 {
     return phase->algorithm->footprint(&phase->g);
@@ -71,7 +71,7 @@ static inline struct footprint ncoll__phase_footprint(const struct phase *phase)
 /* Emits round r of a phase; returns false past the last. */
 bool ncoll__phase_round(const struct phase *phase, unsigned r, struct round *out);
 unsigned ncoll__phase_rounds(const struct phase *phase);
-/* Emits round r of n phases, one after the other; returns false past the last. */
+/* Emits round r of n phases, whose rounds follow each other; returns false past the last. */
 bool ncoll__phases_round(const struct phase *phases, unsigned n, unsigned r, struct round *out);
 
 #endif

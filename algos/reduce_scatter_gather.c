@@ -106,7 +106,7 @@ static bool round_of(const struct shape *g, unsigned r, struct round *out)
     return true;
 }
 
-/* Other ranks combine in place of the root, which gains nothing if they share its core. */
+/* Other ranks combine for the root. This gains nothing if ranks share cores. */
 static struct fit fit(const struct shape *g, const struct situation *s)
 {
     bool is_long = g->size > 2 && s->ranks_per_core <= 1 && s->bytes >= LONG_REDUCE_BYTES;

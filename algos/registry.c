@@ -36,7 +36,7 @@ extern const struct algorithm ncoll__halving;
 extern const struct algorithm ncoll__cube;
 extern const struct algorithm ncoll__threshold;
 
-/* Numbers go over the wire: append, never reorder. One a line: */
+/* Messages carry the number of an algorithm: append at the end, never reorder. One in each line: */
 // clang-format off
 const struct algorithm *const ncoll__algorithms[] = {
     &ncoll__dissemination,

@@ -24,9 +24,10 @@
  * (In the papers p ends with block p+1, which would be one step more for a reduce-scatter.) Blocks
  * are forwarded from the slots in which they arrived. 2 (P-1) messages of 1/P of the vector are the
  * fewest bytes that an allreduce can send, which suits long vectors. Several segments go round the
- * ring at the same time, to fill it. A part has some of the rounds, and its first message comes from
- * OUT. Block q is combined from q+1 on around the ring, so the
- * operation has to commute. Each block is combined once, so all ranks get the same bits.
+ * ring at the same time, to keep all ranks busy. If the call is done in parts, each part has some
+ * of the rounds, and begins with data that the part before has left in OUT. Block q is combined
+ * from q+1 on around the ring, so the operation has to commute. Each block is combined once, so all
+ * ranks get the same bits.
  */
 #include "algos/choice.h"
 #include "algos/parts.h"
@@ -42,8 +43,8 @@ static unsigned rounds(const struct shape *g)
     return (g->size - 1) * (scatters(g) + gathers(g));
 }
 
-/* A turn is a round. At the end of a part a rank keeps a partial result of another rank's block in
- * OUT, where a reduce-scatter has no room for it. */
+/* Each round is a turn. A reduce-scatter cannot be done in parts: at the end of a part a rank keeps
+ * a partial result of another rank's block in OUT, where a reduce-scatter has no room for it. */
 static unsigned turns(const struct shape *g)
 {
     return gathers(g) ? rounds(g) : 0;
@@ -68,7 +69,7 @@ static struct footprint footprint(const struct shape *g)
     };
 }
 
-/* The rounds of this part: those k of each phase that it has. */
+/* The turns of this part. A turn is a round of one of the two phases. */
 struct span {
     unsigned first, end; /* turns */
     unsigned last;       /* the last k of the reduce-scatter in this part */
@@ -82,8 +83,8 @@ static struct span span_of(const struct shape *g)
     return s;
 }
 
-/* Returns the place of p's partial result of block p - k when it is sent. Those of this part pass
- * through scratch, the last one first. */
+/* Returns the place from which p sends its partial result of block p - k. The partial results of
+ * this part lie in scratch, that of the last round first. */
 static struct ref partial(const struct shape *g, const struct span *s, unsigned k)
 {
     if (k == 1)
@@ -99,7 +100,8 @@ static void reduce_scatter(const struct shape *g, const struct span *s, unsigned
     struct ref result = is_kept ? out_part(g, q) : partial(g, s, k + 1);
     size_t count = parts_from(g, g->size - k - 1, 1), sent = parts_from(g, g->size - k, 1);
 
-    if (turn > 0 && turn == s->first) /* the last part has left it in OUT, where more will come */
+    /* the part before has left this partial result in OUT, where this part will write others */
+    if (turn > 0 && turn == s->first)
         emit_copy(out, partial(g, s, k), out_part(g, left(g, k)), sent);
     emit_put(out, right(g, 1), slot, partial(g, s, k), sent);
     emit_wait(out, left(g, 1), slot, count);
@@ -154,7 +156,7 @@ static struct fit fit(const struct shape *g, const struct situation *s)
     bool is_long = g->collective == COLL_ALLGATHER ? ncoll__ring_pays(g, s)
                                                    : g->size > 2 && s->bytes >= scatter_bytes;
 
-    if (rounds(g) > SLOTS_MAX) /* the plan is long, so it is made on request only */
+    if (rounds(g) > SLOTS_MAX) /* the plan would be long: only if a user asks for it */
         return (struct fit){.strength = FIT_NONE};
     if (g->collective == COLL_ALLREDUCE)
         return fit_of_allreduce(g, s);
@@ -168,7 +170,7 @@ const struct algorithm ncoll__ring = {
     .collectives = 1u << COLL_ALLREDUCE | 1u << COLL_ALLGATHER | 1u << COLL_REDUCE_SCATTER,
     .properties =
         SYNCHRONISES | GIVES_SAME_BITS | NEEDS_COMMUTATIVE | SAME_DISTANCES | PARTS_FOLLOW,
-    /* acknowledged by the message with the slice that was put first */
+    /* the slice that is put from IN is acknowledged by the message that brings its result */
     .acknowledges = 1u << COLL_ALLREDUCE,
     .exists = exists,
     .footprint = footprint,

@@ -38,7 +38,7 @@ static struct footprint footprint(const struct shape *g)
     };
 }
 
-/* Returns the place from which this rank sends slices first..end-1, which are contiguous. */
+/* Returns the place from which this rank sends contiguous slices, the first of which is `first`. */
 static struct ref slices_at(const struct node *t, size_t first)
 {
     size_t offset = slice_start(t->g, first);
@@ -62,7 +62,7 @@ static void scatter(const struct node *t, struct round *out)
                   slice_elements(g, t->v, t->v + t->m));
 }
 
-/* Returns a part of a piece: that up to slice P - 1 (0), or that from slice 0 on (1). */
+/* Returns part 0 of a piece, which ends with slice P - 1, or part 1, which begins with slice 0. */
 static struct slices part_of(const struct shape *g, struct slices piece, unsigned part)
 {
     if (part == 0 && piece.end > g->size)
@@ -128,7 +128,7 @@ static bool round_of(const struct shape *g, unsigned r, struct round *out)
     return true;
 }
 
-/* Other ranks send in place of the root, which gains nothing if they share its core. */
+/* Other ranks send for the root. This gains nothing if ranks share cores. */
 static struct fit fit(const struct shape *g, const struct situation *s)
 {
     bool is_long = g->size > 2 && s->ranks_per_core <= 1 && s->bytes >= LONG_BCAST_BYTES;

@@ -18,7 +18,7 @@
 
 #include "algos/trees.h"
 
-/* Returns the first element of slice j. From j = P on it is one vector further. */
+/* Returns the first element of slice j. For slice j + P it is one vector (g->count) further. */
 static inline size_t slice_start(const struct shape *g, size_t j)
 {
     size_t longer = g->count % g->size, own = j % g->size;
@@ -31,7 +31,7 @@ static inline size_t slice_elements(const struct shape *g, size_t first, size_t 
     return slice_start(g, end) - slice_start(g, first);
 }
 
-/* m_v */
+/* Returns m_v, the number of slices that v has from the tree. */
 static inline size_t slices_from_tree(const struct shape *g, size_t v)
 {
     size_t w = 1;
@@ -67,14 +67,15 @@ static inline unsigned piece_number(const struct shape *g, unsigned l, unsigned 
     return l * g->radix + i - 1;
 }
 
-/* Returns the number of pieces. The root of the tree has as many children, of the same sizes. */
+/* Returns the number of pieces in all rounds. The root of the tree has as many children, whose
+ * subtrees have the same sizes. */
 static inline unsigned piece_numbers(const struct shape *g)
 {
     return ncoll__tree_widest(g, knomial_share);
 }
 
-/* Returns the elements of the longest piece: piece 1 of the last round, or that of the round
- * before, with slice 0 in front. */
+/* Returns the number of elements of the longest piece: piece 1 of the last round, or of the round
+ * before, if it begins with slice 0, where slices are longest. */
 static inline size_t longest_piece(const struct shape *g)
 {
     unsigned k = fewest_rounds(g->size, g->radix);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Repeated steps: one step in place of many that differ in their places only, so that the plan of a
- * call on many ranks stays small. */
+/* Repeated steps: one step stands for many that differ only in where their operands lie, so that
+ * the plan of a call on many ranks stays small. */
 #include "algos/schedule.h"
 
 static bool same_buffer(struct ref a, struct ref b)

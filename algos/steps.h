@@ -32,11 +32,12 @@ enum step_kind {
     STEP_REDUCE,  /* dst = a op b, in this operand order */
     STEP_TAKEOUT, /* dst = x such that x op b = a; the inverse of a REDUCE with b */
     STEP_COPY,    /* dst = a */
-    STEP_LOOK,    /* wait until peer has raised a slot of a neighbour, `at` */
-    STEP_REPEATED /* never emitted; the kind of a repeated local step in a plan */
+    STEP_LOOK,    /* wait until peer has raised a slot of the neighbour `at` */
+    STEP_REPEATED /* in a plan: a repeated local step; algorithms never emit this kind */
 };
 
-/* From one time to the next that a step is done: to a further block, or further elements. */
+/* The distance, in blocks or elements, by which an operand moves on each time that a repeated step
+ * is done again. */
 struct stride {
     ptrdiff_t blocks, elements;
 };
@@ -49,18 +50,19 @@ struct step {
     bool shared_wait; /* for WAIT: neighbours also look at the message */
     struct ref dst, a, b;
     size_t count; /* elements */
-    /* A local step may be REPEATED: after the first time it is done so many times more, in order, and
-     * each time its operands lie so much further. */
+    /* A local step may be REPEATED: it is done `more` times after the first time, in order, and
+     * each time its operands have moved on by dst_by, a_by and b_by. */
     unsigned more;
     struct stride dst_by, a_by, b_by;
-    /* It is done each time on the elements that this run has of a block: of the operand that goes on
-     * by blocks. `count` says nothing. Other operands without a stride go on by what was done. */
+    /* A repeated step on blocks with counts: each time it handles the elements that this run has of
+     * one block, that of the operand whose stride is in blocks; `count` is not used. An operand
+     * without a stride moves on by the elements that were handled. */
     bool uneven;
 };
 
-/* The steps of one round. The caller owns the array. `full` becomes true, and stays so, if the
- * array was too short. The caller asks for repeated steps by `repeats`, if blocks lie at even
- * distances, or by `uneven`, if they have counts; otherwise it gets the same steps one by one. */
+/* The steps of one round. The caller owns the array `steps`. `full` becomes true, and stays so, if
+ * the array is too short. The caller sets `repeats` (for blocks at even distances) or `uneven` (for
+ * blocks with counts) to get repeated steps; otherwise the same steps are emitted one by one. */
 struct round {
     struct step *steps;
     unsigned count, capacity;
@@ -127,7 +129,7 @@ static inline void emit_shared_wait(struct round *out, unsigned peer, unsigned s
              .kind = STEP_WAIT, .peer = peer, .slot = slot, .shared_wait = true, .count = count});
 }
 
-/* Emits a wait until the message of rank `peer` has arrived in this slot of rank `at`. */
+/* Emits a wait until the message of rank `peer` has arrived in slot `slot` of neighbour `at`. */
 static inline void emit_look(struct round *out, unsigned at, unsigned peer, unsigned slot,
                              size_t count)
 {
@@ -135,7 +137,8 @@ static inline void emit_look(struct round *out, unsigned at, unsigned peer, unsi
          (struct step){.kind = STEP_LOOK, .peer = peer, .slot = slot, .at = at, .count = count});
 }
 
-/* True if the local step goes on with the last one: that one is then repeated once more. */
+/* If the local step continues the last one in `out`, repeats that one once more, and returns
+ * true. */
 bool ncoll__repeats_last(struct round *out, const struct step *step);
 
 /* Emits a local step. A step on no elements (as in a barrier) is left out. */
@@ -150,12 +153,12 @@ static inline void emit_local(struct round *out, enum step_kind kind, struct ref
 
 /* Emits a local step that is done `times` times. */
 void ncoll__emit_repeated(struct round *out, struct step step, size_t times);
-/* Emits a local step that is done `times` times on blocks with counts: see struct step, `uneven`.
- * Exactly one operand goes on by blocks, or `a` and `b` of a copy. */
+/* Emits a local step that is done `times` times on blocks with counts (struct step, `uneven`).
+ * Exactly one operand has a stride in blocks; in a copy `a` and `b` count as one operand. */
 void ncoll__emit_uneven(struct round *out, const struct shape *g, struct step step, size_t times);
-/* Returns the elements of the block at which an uneven step begins. */
+/* Returns the number of elements of the block with which an uneven step begins. */
 size_t ncoll__uneven_count(const struct shape *g, const struct step *step);
-/* Returns a repeated step as it is done for the i-th time, counted from 0. */
+/* Returns the single step that a repeated step does the i-th time, counted from 0. */
 struct step ncoll__step_of(const struct step *step, unsigned i);
 
 static inline struct stride by_blocks(ptrdiff_t blocks)
@@ -168,7 +171,7 @@ static inline struct stride by_elements(ptrdiff_t elements)
     return (struct stride){.elements = elements};
 }
 
-/* Emits `times` copies of count elements. */
+/* Emits `times` copies of count elements each; dst and src move on by their strides. */
 static inline void emit_copies(struct round *out, struct ref dst, struct stride dst_by,
                                struct ref src, struct stride src_by, size_t count, size_t times)
 {
@@ -184,8 +187,8 @@ static inline void emit_copies(struct round *out, struct ref dst, struct stride 
                          times);
 }
 
-/* Emits copies of blocks that follow on each other at regular distances in IN or OUT. With counts
- * each copy is of what the block has. */
+/* Emits copies of `times` blocks that lie at regular distances in IN or OUT. With counts, each copy
+ * has the length of its block. */
 void ncoll__emit_block_copies(struct round *out, const struct shape *g, struct ref dst,
                               struct stride dst_by, struct ref src, struct stride src_by,
                               size_t times);

@@ -25,14 +25,14 @@
 #define SLOT_DOWN 0u
 #define SLOT_UP   1u
 
-/* Returns the elements of the blocks of all ranks. */
+/* Returns the number of elements in the blocks of all ranks. */
 static size_t all_elements(const struct shape *g)
 {
     return blocks_before(g, g->size);
 }
 
-/* Returns the footprint of the gather, whose slots begin with 0, with one more slot for the message
- * that comes down. */
+/* Returns the footprint of an allgather: that of a gather, whose slots begin with 0, and one more
+ * slot for the message that comes down. */
 static struct footprint allgather_footprint(const struct shape *g)
 {
     struct shape at_root = *g;
@@ -63,7 +63,7 @@ static struct footprint footprint(const struct shape *g)
     };
 }
 
-/* Copies each block between OUT and a place where all blocks are contiguous. */
+/* Copies each block between OUT and `packed`, where all blocks are contiguous. pack: from OUT. */
 static void copy_blocks(const struct shape *g, struct ref packed, bool pack, struct round *out)
 {
     struct stride blocks = by_blocks(1),
@@ -123,10 +123,11 @@ static bool round_of(const struct shape *g, unsigned r, struct round *out)
     return true;
 }
 
-/* A tree replaces another algorithm only if its estimate is lower by this factor. Its critical path
- * depends on the order in which ranks that share a core happen to run. But algorithms of several
- * rounds, in which each rank waits for others, suffer more if a foreign process uses the cores: each
- * round may take a slice of the scheduler. A tree has one rank wait for several messages at once. */
+/* A tree replaces another algorithm only if its estimated time is lower by this factor, since its
+ * critical path depends on the order in which ranks that share a core happen to run. For many ranks
+ * the factor is 1: other algorithms then have several rounds, in which each rank waits for others,
+ * and suffer more if a foreign process uses the cores, since each round may take a time slice of
+ * the scheduler. In a tree one rank waits for several messages at once. */
 #define GAIN           0.8
 #define GAIN_OF_ROUNDS 1.0
 /* Blocks that arrive together at the root go down as one message, which saves some copying. */
@@ -146,7 +147,7 @@ static struct fit fit(const struct shape *g, const struct situation *s)
                         .why = "fewest messages; ranks share cores"};
 }
 
-/* On the way down each rank gets all blocks. */
+/* In an allgather each rank gets all blocks on the way down. */
 static double cost(const struct shape *g, const struct situation *s)
 {
     size_t bytes = g->collective == COLL_ALLGATHER ? (size_t)s->bytes_of_all : s->bytes;

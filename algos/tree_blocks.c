@@ -10,11 +10,11 @@
  *
  * Ranks between root and leaves pass on parts of the message that arrived (scatter), or collect the
  * blocks of their subtree in scratch (gather). At the root the blocks of a subtree lie in two
- * pieces if they go past rank P - 1 (b5 b0). Each piece is copied by itself, with irregular counts
- * block by block, as no step leaves its block; a scatter's message of several pieces or blocks is
- * then put together in scratch. With irregular counts nothing is sent along a branch whose blocks are
- * all empty; an allgather (tree.c) sends also these messages, since they say that their senders
- * have entered the call.
+ * pieces if they go past rank P - 1 (b5 b0). Each piece is copied by itself, and with counts each
+ * block, since no step crosses the end of a block. In a scatter, a message of several pieces or
+ * blocks is then put together in scratch. With counts nothing is sent along a branch whose blocks
+ * are all empty; an allgather (tree.c) sends these messages, too, since they tell that their
+ * senders have entered the call.
  */
 #include "algos/trees.h"
 
@@ -23,14 +23,14 @@ static unsigned rank_of(const struct node *t, unsigned v)
     return (v + t->root) % t->g->size;
 }
 
-/* Returns the elements of the blocks of v = first..end-1. */
+/* Returns the number of elements in the blocks of v = first..end-1. */
 static size_t elements(const struct node *t, unsigned first, unsigned end)
 {
     return blocks_from(t->g, rank_of(t, first), end - first);
 }
 
-/* Returns the end of the piece of first..end-1 that begins with first. A piece of blocks that are
- * separate, or have counts, is copied block by block. */
+/* Returns the end of the piece of v = first..end-1 that begins with `first`. Even in a piece,
+ * blocks that are separate or have counts are copied one by one. */
 static unsigned piece_end(const struct node *t, unsigned first, unsigned end)
 {
     unsigned wrap = t->g->size - t->root;
@@ -38,7 +38,7 @@ static unsigned piece_end(const struct node *t, unsigned first, unsigned end)
     return first < wrap && wrap < end ? wrap : end;
 }
 
-/* True if the blocks first..end-1 lie side by side. */
+/* True if the blocks of v = first..end-1 lie side by side, and one put may take them. */
 static bool is_one_piece(const struct node *t, unsigned first, unsigned end)
 {
     bool each = t->g->separate || has_counts(t->g);
@@ -46,7 +46,7 @@ static bool is_one_piece(const struct node *t, unsigned first, unsigned end)
     return piece_end(t, first, end) == end && !(each && end - first > 1);
 }
 
-/* Copies a piece between the blocks at the root, in IN or OUT, and a place where they are
+/* Copies the blocks of a piece at the root between IN or OUT and a place where they are
  * contiguous. */
 static void copy_piece(const struct node *t, unsigned first, unsigned end, struct ref dst,
                        struct ref src, struct round *out)

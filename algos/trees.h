@@ -5,7 +5,7 @@
  *   P  ranks; s  root; v = (p - s) mod P  rank p counted from the root
  *   n  radix; m  ranks of a tree or subtree, its root included
  *
- * In a call of a part of the ranks, v is the place of a rank, and P stands for the number of places.
+ * In a call over some of the ranks, v is the place of a rank, and P the number of places.
  *
  * Trees are numbered in preorder: a subtree of m ranks with root v has the ranks v..v+m-1, and its
  * children share v+1..v+m-1 among them, in order. So one function, which says how the ranks of a
@@ -29,7 +29,8 @@
  */
 typedef size_t tree_family(unsigned n, size_t m, unsigned i);
 
-/* n children of each size 1, n+1, (n+1)^2, .., as long as there are ranks. */
+/* The k-nomial family, k = n+1: n children with subtrees of each size 1, n+1, (n+1)^2, .., as long
+ * as there are ranks. */
 static inline size_t knomial_share(unsigned n, size_t m, unsigned i)
 {
     size_t first = (1 + i % n) * power(n, i / n);
@@ -44,17 +45,17 @@ struct node {
     unsigned v, m;     /* this rank and the ranks below it are v..v+m-1 */
     unsigned children; /* number of children */
     unsigned parent;   /* rank of the parent */
-    unsigned place;    /* index among the children of its parent */
+    unsigned place;    /* index of this rank among the children of its parent */
 };
 
 /* Child i and all ranks below it. */
 struct branch {
     unsigned rank;       /* rank of the child */
-    unsigned first, end; /* v of its ranks: first..end-1; the child is the first */
+    unsigned first, end; /* v of the child and the ranks below it: first..end-1, the child first */
 };
 
-/* Returns this rank's place in the tree over all ranks, or all places, with the given root. The rank
- * takes part. */
+/* Returns this rank's place in the tree with this root over all ranks, or over all places. The rank
+ * must take part in the call. */
 struct node ncoll__tree_node(const struct shape *g, tree_family *share, unsigned root);
 struct branch ncoll__tree_branch(const struct node *t, unsigned i);
 /* Returns the number of children of the root. No rank has more. */
@@ -62,11 +63,12 @@ unsigned ncoll__tree_widest(const struct shape *g, tree_family *share);
 /* True if a rank other than the root has children. */
 bool ncoll__tree_is_deep(const struct shape *g, tree_family *share);
 
-/* Combines IN with the messages of the children, child i in slot `slot` + i, in rank order. The
- * result is put to the parent; the root leaves it at `result`. Other ranks use scratch 0..count-1.
- */
+/* Emits the steps that combine IN with the messages of the children, child i in slot `slot` + i, in
+ * rank order. The root leaves the result at `result`; other ranks put it to their parents, and use
+ * elements 0..count-1 of scratch. */
 void ncoll__tree_up(const struct node *t, unsigned slot, struct ref result, struct round *out);
-/* Passes the data that the root has at `source` on to all other ranks, which get it in OUT. */
+/* Emits the steps that pass the data at `source` on the root to all other ranks, which get it in
+ * OUT. Messages arrive in slot `slot`. */
 void ncoll__tree_down(const struct node *t, unsigned slot, struct ref source, struct round *out);
 
 /* rooted.c: bcast, reduce (of commutative operations), gather and scatter along a family of

@@ -26,7 +26,8 @@ size_t ncoll__tuple_reach(unsigned n, struct boundary b)
     return b.l == 0 ? 1 : (1 + b.j) * power(n, b.l - 1);
 }
 
-/* Finds the boundary up to which `reach` vectors are combined, in rounds below k. */
+/* Finds the boundary up to which `reach` vectors are combined, in rounds below k. Returns false if
+ * there is none. */
 static bool boundary_at(unsigned n, unsigned k, size_t reach, struct boundary *out)
 {
     if (reach == 1) {
@@ -74,7 +75,8 @@ static void name_taking_out(struct tuple *t)
     t->which = t->l_rcv == 0 ? TUPLE_CASE_5 : t->l_snd == 0 ? TUPLE_CASE_2 : TUPLE_CASE_1;
 }
 
-/* True if s N + A - B = P for a boundary A, with reach_out = B. */
+/* True if s N + A - B = P for the number A of vectors up to some boundary, which is then stored in
+ * *send; B is reach_out. */
 static bool solves(unsigned P, unsigned n, unsigned k, unsigned s, size_t reach_out,
                    struct boundary *send)
 {

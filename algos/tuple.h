@@ -8,8 +8,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A data boundary: the place after part j of round l, in the order in which a rank combines. l = 0
- * is the rank's own vector. Up to there (1 + j) (n+1)^(l-1) vectors are combined; see reach(). */
+/* A data boundary: the place after part j of round l, in the order in which a rank combines; l = 0:
+ * after the rank's own vector. Up to the boundary (1 + j) (n+1)^(l-1) vectors are combined, see
+ * ncoll__tuple_reach(). */
 struct boundary {
     unsigned l, j;
 };
@@ -29,7 +30,7 @@ struct tuple {
     /* in the notation of the theorem; not meaningful for TUPLE_EXACT */
     unsigned s, l_snd, l_rcv, j_snd, j_rcv;
 
-    /* the last round that follows from the tuple */
+    /* the last round, as it follows from the tuple */
     unsigned senders;     /* number of messages; all but the last bring whole partial results */
     struct boundary send; /* the prefix that the last message brings ends here */
     bool takes_out;
@@ -39,7 +40,7 @@ struct tuple {
 /* Returns the number of vectors that are combined up to a boundary. */
 size_t ncoll__tuple_reach(unsigned n, struct boundary b);
 
-/* Returns false if there is no tuple for P ranks, P >= 2, and n messages a round. */
+/* Finds a tuple for P ranks, P >= 2, and n messages a round. Returns false if there is none. */
 bool ncoll__tuple(unsigned P, unsigned n, struct tuple *out);
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The engine. An actor is one lane of a rank. It runs the schedule for one segment after the other, or
- * one part of it after the other, and stops when it waits for a message that has not been put yet.
- * There are two ways to run.
+ * The engine. An actor is one lane of a rank. It runs the schedule for one segment after the other,
+ * or one part of the schedule after the other, and stops when it waits for a message that has not
+ * been put yet. There are two ways to run.
  *
  * In any order: an actor goes on as soon as its message has been put, whatever the time of its
  * clock. A stack holds the actors that can go on. In the order of times: a queue holds two kinds of
  * events, messages that leave their senders and actors that go on.
  *
- * When an actor goes on in the middle of a round, the round is made again. This takes less time
- * than to keep the rounds of a million ranks. Only long rounds are kept.
+ * When an actor goes on in the middle of a round, the steps of the round are generated again. This
+ * takes less time than to keep the rounds of a million ranks. Only long rounds are kept.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,7 @@ struct engine {
     unsigned *stack, stacked;
     struct actor *actors; /* [P * lanes] the actors of a rank are neighbours */
     struct rank *ranks;
-    size_t *counts; /* [segments * P] with counts: of each block in each segment; else NULL */
+    size_t *counts; /* [segments * P]: elements of each block in each segment; NULL: not needed */
     uint64_t runs_ended, rounds_ended, rounds_in_all; /* over all ranks */
     struct loggp_result result;
 };
@@ -46,9 +46,9 @@ struct engine {
 /* ------------------------------------------------------------------ runs ---------------------- */
 
 /*
- * Runs are numbered. If parts follow each other, those of a segment have successive numbers, and one
- * lane does them all. Otherwise all segments do part 0, then part 1, and so on, and lanes take runs in
- * turn.
+ * Runs are numbered. If the algorithm has PARTS_FOLLOW, the parts of a segment have successive
+ * numbers, and one lane does them all. Otherwise all segments do part 0, then part 1, and so on,
+ * and lanes take runs in turn.
  */
 static unsigned part_of(const struct engine *e, unsigned run)
 {
@@ -170,7 +170,7 @@ static void put(struct engine *e, unsigned rank, const struct action *a, uint64_
         e->failed = true;
 }
 
-/* Returns the time in which a receiver reads a message. */
+/* Returns the time that a receiver takes to read a message. */
 static double read_time(const struct loggp_cost *cost, double bytes)
 {
     bool is_apart = cost->beside_bytes > 0 && bytes > cost->beside_bytes;
@@ -178,7 +178,8 @@ static double read_time(const struct loggp_cost *cost, double bytes)
     return bytes * cost->read_byte_ns + (is_apart ? cost->message.latency_ns : 0);
 }
 
-/* Carries out a wait. Returns false if the message has not been put yet. */
+/* Carries out a wait or a look. Returns false if the actor has to stop: the message has not been
+ * put yet, or it arrives later, and another lane of the rank may go on until then. */
 static bool receive(struct engine *e, unsigned actor, const struct action *a)
 {
     unsigned rank = actor / e->lanes;
@@ -365,7 +366,8 @@ static void run_in_order(struct engine *e)
 
 /* ------------------------------------------------------------------ the whole ----------------- */
 
-/* Segment i has elements i S .. (i + 1) S - 1 of every block. Returns false if there is no memory. */
+/* Computes e->counts, if necessary: segment i has the elements i S .. (i + 1) S - 1 of every block,
+ * S = job->segment. Returns false if there is no memory. */
 static bool cut_blocks(struct engine *e)
 {
     const size_t *counts = e->job->shape.counts;

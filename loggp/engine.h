@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The state of each rank in the engine, and of each of its lanes (actors). */
+/* The state of a rank in the engine, and of each lane of a rank (an actor). */
 #ifndef NCOLL_LOGGP_ENGINE_H
 #define NCOLL_LOGGP_ENGINE_H
 
@@ -11,7 +11,7 @@
 #define KEEP_FROM 32 /* rounds of this many actions and more are kept while their actor waits */
 
 struct actor {
-    uint64_t waits_for; /* key of the message that it waits for; 0: none */
+    uint64_t waits_for; /* key of the message that the actor waits for; 0: none */
     unsigned run, round, next;
     unsigned n_kept;
     struct action *kept;
@@ -21,7 +21,7 @@ struct rank {
     double now_ns, card_free_ns;
 };
 
-/* Returns the number of segments into which the blocks are cut. */
+/* Returns the number of segments into which the vector or the blocks are cut. */
 static inline size_t loggp_segments_of(const struct loggp_job *job)
 {
     size_t count = longest_block(&job->shape);

@@ -2,8 +2,8 @@
 /*
  * A simulator of schedules: all ranks of one call, each with a clock of its own, under LogGP.
  *
- * A. Alexandrov, M. Ionescu, K. Schauser, C. Scheiman: LogGP, JPDC 44(1), 1997; that each further
- * write of several costs less than the first: T. Hoefler, T. Mehlan, F. Mietke, W. Rehm: LogfP - a
+ * A. Alexandrov, M. Ionescu, K. Schauser, C. Scheiman: LogGP, JPDC 44(1), 1997; a write directly
+ * after another costs less than the first: T. Hoefler, T. Mehlan, F. Mietke, W. Rehm: LogfP - a
  * model for small messages in InfiniBand, IPDPS 2006; noise as detours of the processor: T.
  * Hoefler, T. Schneider, A. Lumsdaine: Characterizing the Influence of System Noise on Large-Scale
  * Applications by Simulation, SC 2010.
@@ -12,29 +12,30 @@
  *   - a put takes its sender o, or `next_ns` if it follows directly on another put;
  *   - the bytes take b G. In shared memory the sender copies them (`copies`); otherwise the network
  *     card sends one message after the other, each in max(g, b G), while the sender goes on;
- *   - the message is there L after its last byte has left, and `hop_ns` later for each switch that
+ *   - the message arrives L after its last byte has left, and `hop_ns` later for each switch that
  *     it passes beyond the first;
- *   - the wait for it ends when it is there, and takes the receiver `receive_ns` more, and
- *     `read_byte_ns` for each byte: in shared memory the bytes are in the sender's cache. If they
- *     are more than `beside_bytes`, they do not lie beside the flag, and the first of them takes L;
- *   - in shared memory a message of `stay_bytes` or more that is put from scratch is not copied, and
- *     neither is one that follows on a put of the same data to another rank: receivers read it
+ *   - the receiver's wait ends when the message has arrived, and then takes `receive_ns` more, and
+ *     `read_byte_ns` for each byte, since in shared memory the bytes are in the sender's cache. A
+ *     message of more than `beside_bytes` does not lie beside its flag; to read its first byte
+ *     takes L;
+ *   - in shared memory a message of `stay_bytes` or more that is put from scratch is not copied,
+ *     and neither is one that follows on a put of the same data to another rank: receivers read it
  *     where it is (lib/deliver/peer_read.c);
- *   - a call takes each rank `call_ns` besides;
+ *   - in addition, a call takes each rank `call_ns`;
  *   - a local step takes `step_ns`, and `local_byte_ns` for each byte of each operand.
- * With contention, the links of the network carry one message at a time each, in the order in which
- * these leave their senders.
+ * With contention, each link of the network carries one message at a time, in the order in which
+ * messages leave their senders.
  *
- * The time of a schedule without contention does not depend on the order in which the simulator
- * goes through its steps, so it needs no queue of events. With contention, or several segments at
+ * Without contention, the time of a schedule does not depend on the order in which the simulator
+ * goes through the steps, so no queue of events is needed. With contention, or several segments at
  * once, events are taken in the order of their times. Where both ways apply, both give the same
  * times.
  *
- * Not in it: ranks that share a core; messages that are placed in the receiver's OUT; credits, which
- * may make a call wait for the calls before it.
+ * Not simulated: ranks that share a core; messages that are placed in the receiver's OUT; credits,
+ * which may make a call wait for the calls before it.
  *
- * Nothing here knows the library, a file, the time of day or where random numbers come from: a run
- * is a function of its arguments.
+ * The simulator uses nothing of the library's runtime, no file, no clock, and no random numbers but
+ * those that follow from the seed: a run is a function of its arguments.
  */
 #ifndef NCOLL_LOGGP_LOGGP_H
 #define NCOLL_LOGGP_LOGGP_H
@@ -70,7 +71,7 @@ struct loggp_costs {
 
 enum loggp_topology {
     LOGGP_SWITCH,    /* all nodes at one switch */
-    LOGGP_FAT_TREE,  /* sizes: nodes at a leaf switch, uplinks of each */
+    LOGGP_FAT_TREE,  /* sizes: nodes at a leaf switch, uplinks of a leaf switch */
     LOGGP_DRAGONFLY, /* sizes: nodes at a router, routers in a group */
     LOGGP_TORUS,     /* sizes: nodes along x, y and z */
 };
@@ -90,7 +91,7 @@ struct loggp_detour {
 enum loggp_noise_kind {
     LOGGP_NO_NOISE,
     LOGGP_FIXED,       /* a detour of length_ns every interval_ns; ranks are not synchronous */
-    LOGGP_EXPONENTIAL, /* both are exponentially distributed, with these means */
+    LOGGP_EXPONENTIAL, /* lengths and intervals are exponentially distributed, with these means */
     LOGGP_TRACE,       /* a trace, repeated; each rank begins at a random place in it */
 };
 
@@ -99,9 +100,9 @@ struct loggp_noise {
     double interval_ns, length_ns;
     const struct loggp_detour *trace; /* ascending, without overlap */
     size_t n_trace;
-    double period_ns; /* length of the trace; it ends after its last detour */
-    /* Numbers of ranks, drawn at random: late ones enter the call late_ns later, and stalled ones
-     * stop at stall_at_ns for stall_ns. */
+    double period_ns; /* length of the trace, at least up to the end of the last detour */
+    /* Numbers of ranks that are drawn at random: `late` ranks enter the call late_ns after the
+     * others, and `stalled` ranks stop at stall_at_ns for stall_ns. */
     unsigned late, stalled;
     double late_ns, stall_at_ns, stall_ns;
 };
@@ -112,8 +113,8 @@ enum loggp_step_kind { LOGGP_PUT, LOGGP_WAIT, LOGGP_LOOK, LOGGP_WORK };
 struct loggp_step {
     enum loggp_step_kind kind;
     unsigned rank, lane, round;
-    uint64_t run; /* of a call in one part: the segment */
-    /* except of work: the other side, and the receiver's slot by which both name the message */
+    uint64_t run; /* number of the run; if the call is not done in parts: of the segment */
+    /* not for work: the other rank; and the receiver and its slot, which identify the message */
     unsigned peer, receiver, slot;
     double bytes, begin_ns, end_ns;
 };
@@ -123,20 +124,21 @@ struct loggp_job {
     struct shape shape; /* its rank is not used */
     double element_bytes;
     size_t segment; /* elements of a vector or block that a run of the schedule handles; 0: all */
-    unsigned lanes; /* segments, or parts, that run at the same time; 0 is 1 */
+    unsigned lanes; /* number of segments, or parts, that run at the same time; 0 counts as 1 */
     struct loggp_costs costs;
     struct loggp_network network;
     struct loggp_noise noise;
     uint64_t seed;
     bool ordered; /* take events in the order of their times, even if that is not necessary */
-    /* Called from time to time with the part that is done, from 0 to 1; NULL: it is not called. */
+    /* Called from time to time with the fraction of the work that is done; NULL: not called. */
     void (*progress)(void *arg, double done);
     void *progress_arg;
-    /* Called for each rank and run when it has ended a round, from 0 on; NULL: not. */
+    /* Called whenever a rank has ended a round of a run; rounds count from 0. NULL: not called. */
     void (*round_ended)(void *arg, unsigned round, double at_ns);
     void *round_arg;
-    /* Called for each step, those of a rank and lane in their order, a put before the wait for it;
-     * NULL: not. A lane waits from when no other lane of its rank goes on. */
+    /* Called after each step: steps of a rank and lane in their order, a put before the wait for
+     * it; NULL: not called. A wait begins at the rank's time when the lane tries it for the last
+     * time: until then other lanes of the rank may go on. */
     void (*step_ended)(void *arg, const struct loggp_step *step);
     void *step_arg;
 };
@@ -155,8 +157,9 @@ enum loggp_status {
     LOGGP_STUCK, /* ranks wait for messages that nobody sends */
 };
 
-/* Returns about how many bytes of memory a run of the job takes at most: what ranks and segments
- * need, and the messages and the rest of the first round, where most algorithms have the longest. */
+/* Returns an estimate of the memory in bytes that a run of the job takes at most: for ranks and
+ * segments, and for the messages and actions of the first round, which is the longest one in most
+ * algorithms. */
 double loggp_memory(const struct loggp_job *job);
 
 /* Runs the schedule, which has to exist for the shape, on all ranks. Sets *out on LOGGP_OK only. */

@@ -5,8 +5,9 @@
 
 #define SAMPLE_RANKS 15
 
-/* Bytes of what a rank leaves behind in its first round: messages in the table, which is half full
- * at most and has been copied as it grew, and the round while the rank waits in it. */
+/* Returns how many bytes the first round of a rank occupies: for messages in the table, which is at
+ * most half full and is copied when it grows, and for a long round that is kept while the rank
+ * waits. */
 static double round_memory(struct rounds *r, struct shape g, unsigned rank)
 {
     double bytes = 0;
@@ -35,7 +36,7 @@ double loggp_memory(const struct loggp_job *job)
         sorted[at] = bytes;
     }
     loggp_rounds_free(&r);
-    /* One rank may have much more to do than all others: so the ranks count as the median of the sample,
-     * and the largest one of the sample is added once. */
+    /* One rank may need much more than all others, so each rank counts as the median of the sample,
+     * and the largest of the sample is added once. */
     return P * (own + lanes * sorted[SAMPLE_RANKS / 2]) + sorted[SAMPLE_RANKS - 1];
 }

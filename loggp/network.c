@@ -3,7 +3,8 @@
 
 #include <stdlib.h>
 
-/* Links are in this order: one from each node, one to each node, those of the topology. */
+/* Returns the index of the first link of the topology: after one link from each node, and one to
+ * each node. */
 static size_t first_link(const struct network *n)
 {
     return 2 * (size_t)n->nodes;
@@ -85,7 +86,7 @@ static void pass_fat_tree(struct passage *p, unsigned from, unsigned to)
     hop(p, 2 * ((size_t)other * uplinks + up) + 1);
 }
 
-/* Passes the link from router a to router b of a group. */
+/* Passes the link from router a to router b of a group; no link if they are the same. */
 static void pass_group(struct passage *p, unsigned group, unsigned a, unsigned b)
 {
     size_t routers = p->n->of->sizes[1];
@@ -109,7 +110,8 @@ static void pass_dragonfly(struct passage *p, unsigned from, unsigned to)
     pass_group(p, other, a, b);
 }
 
-/* Passes along one dimension of `size` nodes; the numbers of neighbours differ by `stride`. */
+/* Passes along dimension d, in which the numbers of neighbours differ by `stride`, from node `at`
+ * to the coordinate of node `to`. Returns the node that is reached. */
 static unsigned pass_dimension(struct passage *p, unsigned at, unsigned to, unsigned d,
                                unsigned stride)
 {

@@ -20,7 +20,7 @@ static double draw_part(const struct noises *n, uint64_t rank, uint64_t i)
     return (double)((draw(n, rank, i) >> 11) + 1) / 9007199254740992.0;
 }
 
-/* True if a rank is in a detour at the start, which is as likely as at any other time. */
+/* True if a rank is in a detour at time 0: drawn, with the probability of any other time. */
 static bool starts_inside(const struct noises *n, unsigned rank)
 {
     const struct loggp_noise *noise = n->noise;
@@ -42,7 +42,7 @@ static void next_detour(const struct noises *n, unsigned rank, struct noisy *r)
         return;
     case LOGGP_EXPONENTIAL:
         r->next.start_ns = ended - noise->interval_ns * log(draw_part(n, rank, 2 * i + 2));
-        if (i == 0 && starts_inside(n, rank)) /* what is left of it has the same distribution */
+        if (i == 0 && starts_inside(n, rank)) /* the rest of a detour is distributed like a whole */
             r->next.start_ns = 0;
         r->next.length_ns = -noise->length_ns * log(draw_part(n, rank, 2 * i + 3));
         return;
@@ -126,8 +126,8 @@ void loggp_noises_free(struct noises *n)
     *n = (struct noises){0};
 }
 
-/* If the work would begin during a detour, it begins at the end of that. Each detour that begins
- * before the work is done adds its length. */
+/* If the work would begin during a detour, it begins at the end of the detour. Each detour that
+ * begins before the work is done adds its length. */
 double loggp_noises_interrupt(struct noises *n, unsigned rank, double at_ns, double work_ns)
 {
     struct noisy *r = &n->ranks[rank];

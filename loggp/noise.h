@@ -10,9 +10,9 @@
 
 /* The noise of one rank. */
 struct noisy {
-    struct loggp_detour next, stall; /* start_ns is HUGE_VAL: there is none */
-    double shift_ns;                 /* where the rank begins in the trace */
-    uint64_t drawn;                  /* number of detours so far */
+    struct loggp_detour next, stall; /* start_ns HUGE_VAL: there is no such detour */
+    double shift_ns;                 /* where the rank begins in the trace or interval of noise */
+    uint64_t drawn;                  /* number of detours that have been drawn so far */
 };
 
 struct noises {
@@ -28,11 +28,11 @@ bool loggp_noises_init(struct noises *n, const struct loggp_noise *noise, uint64
                        unsigned ranks);
 void loggp_noises_free(struct noises *n);
 
-/* A part of loggp_noises_work(), for ranks with noise. */
+/* Does what loggp_noises_work() does, if there is noise. */
 double loggp_noises_interrupt(struct noises *n, unsigned rank, double at_ns, double work_ns);
 
-/* Returns when a rank has done work of this length that it begins at at_ns. For each rank, times
- * must not go back. */
+/* Returns the time at which a rank has done work that takes work_ns and begins at at_ns. at_ns must
+ * not decrease from one call for a rank to the next. */
 static inline double loggp_noises_work(struct noises *n, unsigned rank, double at_ns,
                                        double work_ns)
 {

@@ -5,8 +5,8 @@
 
 #define FIRST_SIZE 1024
 
-/* Returns the place of a key, by the last step of splitmix64 (S. Vigna): neighbouring keys get
- * distant places. */
+/* Returns the index at which the search for a key begins, by the last step of splitmix64 (S.
+ * Vigna): neighbouring keys get distant places. */
 static size_t place_of(const struct pending *p, uint64_t key)
 {
     key = (key ^ key >> 30) * 0xbf58476d1ce4e5b9u;
@@ -63,7 +63,7 @@ bool loggp_pending_add(struct pending *p, uint64_t key, double there_ns)
     return true;
 }
 
-/* Closes the gap at i: a later entry moves there, unless this is before the place of its key. */
+/* Closes the gap at i: a later entry moves there, unless the gap is before place_of() its key. */
 static void close_gap(struct pending *p, size_t i)
 {
     for (size_t j = (i + 1) & p->mask; p->entries[j].key != 0; j = (j + 1) & p->mask) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The messages that have been put and not yet received: by the key of each, the time of its
- * arrival. */
+/* The messages that have been put and not yet received: the time of arrival of each, found by its
+ * key. */
 #ifndef NCOLL_LOGGP_PENDING_H
 #define NCOLL_LOGGP_PENDING_H
 
@@ -23,7 +23,8 @@ void loggp_pending_free(struct pending *p);
 /* Adds a message. Its key is not 0, and is not in the table yet. Returns false if there is no
  * memory. */
 bool loggp_pending_add(struct pending *p, uint64_t key, double there_ns);
-/* Finds a message, and removes it if `remove` is set. Returns false if there is none. */
+/* Sets *there_ns to the time of arrival of a message, and removes the message if `remove` is set.
+ * Returns false if no message has this key. */
 bool loggp_pending_take(struct pending *p, uint64_t key, bool remove, double *there_ns);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Events in the order of their times; those of one time in the order in which they were added. */
+/* A queue of events in the order of their times; events of the same time come in the order in which
+ * they were added. */
 #ifndef NCOLL_LOGGP_QUEUE_H
 #define NCOLL_LOGGP_QUEUE_H
 
@@ -10,12 +11,12 @@
 struct loggp_event {
     double at_ns;
     uint64_t number; /* given by loggp_queue_add() */
-    bool is_message; /* a message leaves its sender; otherwise an actor goes on */
+    bool is_message; /* true: a message leaves its sender; false: an actor goes on */
     unsigned actor;
-    unsigned from, to; /* nodes of a message; */
-    double span_ns;    /* the time of its bytes, */
-    double rest_ns;    /* the time from its last byte to its arrival, */
-    uint64_t key;      /* and its key */
+    unsigned from, to; /* of a message: the nodes of sender and receiver */
+    double span_ns;    /* of a message: the time of its bytes */
+    double rest_ns;    /* of a message: the time from its last byte to its arrival */
+    uint64_t key;      /* of a message: its key */
 };
 
 struct loggp_queue {

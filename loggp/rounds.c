@@ -24,7 +24,7 @@ static double work_ns(const struct rounds *r, const struct step *s)
     return r->step_ns + operands * (double)s->count * r->element_bytes * r->local_byte_ns;
 }
 
-/* True if both put the same data. */
+/* True if both steps put the same data. */
 static bool same_data(const struct step *s, const struct step *t)
 {
     return s->kind == STEP_PUT && t->kind == STEP_PUT && s->a.buffer == t->a.buffer &&
@@ -32,7 +32,7 @@ static bool same_data(const struct step *s, const struct step *t)
            s->count == t->count;
 }
 
-/* Adds step i of the round. */
+/* Adds step i of the round to the actions. A local step may be added to the action before. */
 static void add(struct rounds *r, unsigned i)
 {
     const struct step *s = &r->steps[i];

@@ -26,7 +26,7 @@ struct rounds {
     const struct algorithm *algorithm;
     double element_bytes, step_ns, local_byte_ns;
     struct step *steps;     /* room for the longest round so far */
-    struct action *actions; /* the latest round, */
+    struct action *actions; /* the latest round: `count` actions */
     unsigned capacity, count;
 };
 
