@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The bootstrap by an allgather of the program. Blobs differ in length, and the function takes
- * blocks of one length. So an exchange begins with an allgather of heads, which have the lengths and
- * the first bytes, mostly all. Then there is one for each piece of the longest blob. Ranks whose
- * blobs are shorter fill up with zeroes. The pieces bound the memory: rank 0 alone may have a long
- * blob, which contains the tuning table.
+ * The bootstrap that uses an allgather function of the program (ncoll_params.allgather). Blobs
+ * differ in length, but the function takes blocks of equal length. So an exchange begins with an
+ * allgather of heads: a head has the length and the first bytes of a blob, mostly all of them. Then
+ * one allgather follows for each further piece of the longest blob. Ranks with shorter blobs fill
+ * their pieces up with zeroes. The pieces bound the memory: rank 0 alone may have a long blob,
+ * which contains the tuning table.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 #include "bootstrap/bootstrap.h"
 #include "bootstrap/keep.h"
 
-/* The longest piece; the public comment on ncoll_allgather_fn has it. */
+/* The longest piece in bytes. The comment on ncoll_allgather_fn in ncoll.h promises this limit. */
 #define PIECE 4096u
 
 /* The head of a blob, which an exchange gathers first. The length is that of the whole blob. */
@@ -23,7 +24,7 @@ struct head {
 };
 #define HEAD_BYTES (sizeof(struct head) - sizeof(uint64_t))
 
-/* More bytes than any rank publishes. A larger number did not come from a rank. */
+/* More bytes than any rank publishes: a larger length means that the allgather does not work. */
 #define LEN_MOST ((uint64_t)1 << 30)
 
 struct gatherer {
@@ -31,12 +32,12 @@ struct gatherer {
     struct bootstrap_events events;
     ncoll_allgather_fn allgather;
     void *arg;
-    unsigned char *blob; /* of this rank */
+    unsigned char *blob; /* the blob of this rank */
     size_t len;
     bool ended;
-    uint64_t *lens;       /* [ranks] */
-    unsigned char *piece; /* [PIECE] */
-    unsigned char *all;   /* [ranks * PIECE] */
+    uint64_t *lens;       /* [ranks] the length of each rank's blob */
+    unsigned char *piece; /* [PIECE] a piece of this rank's blob */
+    unsigned char *all;   /* [ranks * PIECE] the result of an allgather */
     struct keep keep;
 };
 
@@ -107,8 +108,8 @@ static int gatherer_start(struct bootstrap *b, const void *blob, size_t len)
     return NCOLL_OK;
 }
 
-/* Calls the program's function. If the ranks are numbered in another way than it takes them to be,
- * this rank's own block is in the wrong place. */
+/* Calls the program's allgather. Fails if this rank's own block is not at its place in the result:
+ * then the allgather numbers the ranks in another way than ncoll_params says. */
 static int gather(struct gatherer *g, const void *in, size_t bytes, void *out)
 {
     const struct bootstrap *b = &g->base;
@@ -127,7 +128,8 @@ static int gather(struct gatherer *g, const void *in, size_t bytes, void *out)
     return NCOLL_OK;
 }
 
-/* Gathers the heads in g->all. *most becomes the longest length, *sum all together. */
+/* Gathers the heads in g->all. *most becomes the length of the longest blob, *sum that of all blobs
+ * together. */
 static int gather_heads(struct gatherer *g, size_t *most, size_t *sum)
 {
     struct head head = {.len = g->len};
@@ -150,8 +152,9 @@ static int gather_heads(struct gatherer *g, size_t *most, size_t *sum)
     return rc;
 }
 
-/* Puts what g->all has of each blob, `piece` bytes from `at` on, at its place in bytes. A rank's part
- * of g->all has `stride` bytes, the last of which are the piece. */
+/* Copies one piece of each blob, `piece` bytes from its offset `at` on, from g->all to its place in
+ * `bytes`, where all blobs lie one after the other. Each rank's part of g->all has `stride` bytes,
+ * the last of which are the piece. */
 static void place(struct gatherer *g, size_t at, size_t piece, size_t stride, unsigned char *bytes)
 {
     const unsigned char *from = g->all + stride - piece;
@@ -164,7 +167,8 @@ static void place(struct gatherer *g, size_t at, size_t piece, size_t stride, un
     }
 }
 
-/* Gathers the bytes from `at` on, one piece of each rank, and puts them at their places in bytes. */
+/* Gathers one piece of each blob, from its offset `at` on, and copies the pieces to `bytes` by
+ * place(). */
 static int gather_piece(struct gatherer *g, size_t at, size_t piece, unsigned char *bytes)
 {
     size_t own = g->len > at ? g->len - at : 0;
@@ -178,7 +182,7 @@ static int gather_piece(struct gatherer *g, size_t at, size_t piece, unsigned ch
     return rc;
 }
 
-/* Makes the exchange, which blocks in the program's function. */
+/* Carries out the whole exchange in one call, which blocks in the program's allgather. */
 static int gatherer_test(struct bootstrap *b)
 {
     struct gatherer *g = gatherer_of(b);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The bootstrap contract: the ranks of a job learn their number, and exchange small blobs before
- * they are connected.
+ * The interface that all bootstraps implement. Through a bootstrap each rank of a job learns its
+ * number and the size of the job, and the ranks exchange small blobs (strings of bytes) before they
+ * are connected.
  *
  * An exchange is collective over the job. Every rank starts the k-th exchange with a blob of its
- * own; when the exchange has ended, every rank can get every other rank's blob. It is split-phase,
- * so that a waiting rank can check meanwhile whether another one has failed. There is one exchange
- * at a time.
+ * own; when the exchange has ended, every rank can get every other rank's blob. An exchange is
+ * split-phase, so that a waiting rank can check meanwhile whether another rank has failed. Only one
+ * exchange is pending at a time.
  */
 #ifndef NCOLL_BOOTSTRAP_BOOTSTRAP_H
 #define NCOLL_BOOTSTRAP_BOOTSTRAP_H
@@ -18,8 +19,8 @@
 #include "ncoll.h"
 #include "transport/because.h"
 
-/* Decides when to log that something takes long: after a first time, then after twice that, and so
- * on. */
+/* Decides when to log that a wait takes long: first after a given time, then each time that the
+ * waiting time has doubled. */
 struct reminder {
     uint64_t since_ns; /* when the wait began */
     uint64_t after_ns; /* the waiting time at the last reminder; 0: there was none */
@@ -35,7 +36,7 @@ static inline bool ncoll__reminder_due(struct reminder *r, uint64_t now_ns, int6
     return true;
 }
 
-/* Returns the time until the next reminder is due; most_ns if that is less. */
+/* Returns the nanoseconds until the next reminder is due, but at most most_ns. */
 static inline uint64_t ncoll__reminder_left_ns(const struct reminder *r, uint64_t now_ns,
                                                int64_t first_ns, uint64_t most_ns)
 {
@@ -49,7 +50,9 @@ static inline uint64_t ncoll__reminder_left_ns(const struct reminder *r, uint64_
 
 struct bootstrap_events {
     void *arg;
-    /* Fills in the error record and returns the status. what: it, with the reason: see transport/because.h. peer: world rank, or -1. */
+    /* Fills in the error record and returns the status. what: the status and the reason, packed as
+     * in transport/because.h. peer: the world rank concerned; -1: none. remedy: what the user can
+     * do, or NULL. */
     int (*fail)(void *arg, int what, int peer, const char *remedy, const char *cause, ...)
         __attribute__((format(printf, 5, 6)));
     void (*log)(void *arg, ncoll_log_level level, const char *format, ...)
@@ -57,38 +60,41 @@ struct bootstrap_events {
     uint64_t (*now_ns)(void *arg);
 };
 
-/* Settings after the environment was applied. Strings live as long as the bootstrap. */
+/* The settings of a bootstrap, from ncoll_params and the environment variables. Strings live as
+ * long as the bootstrap. */
 struct bootstrap_config {
-    int rank, ranks; /* -1, 0: not given */
+    int rank, ranks; /* -1 and 0, respectively: not given */
     const char *root;
-    const char *key; /* NULL: none */
+    const char *key; /* the key of the job; NULL: none */
     ncoll_bootstrap_callbacks callbacks;
     ncoll_allgather_fn allgather;
     void *allgather_arg;
     ncoll_fork_board *board;
     ncoll_thread_board *thread_board;
     int64_t stall_warn_ns; /* see stall_warn_ns in ncoll_params */
-    int64_t timeout_ns;    /* for open(), and for operations that have to block */
+    int64_t timeout_ns;    /* time limit of open(), and of operations that have to block */
     struct bootstrap_events events;
 };
 
 struct bootstrap {
     const struct bootstrap_ops *ops;
     int rank, ranks; /* set by open */
-    /* Set by the caller before exchange_start, alike on all ranks: each rank will ask for the blobs
-     * of a few others only. */
+    /* Set by the caller before exchange_start, to the same value on all ranks. True: each rank will
+     * get the blobs of only a few other ranks. */
     bool for_few;
 };
 
-/* The longest time that get() may take. The blob may come from a server on another node, which may
- * have to wait for a core on which ranks poll. */
+/* The longest time, in nanoseconds, in which get() may say that a blob has not arrived yet. It is
+ * long since the blob may come from a server on another node, which may have to wait for a core
+ * that polling ranks use. */
 #define BOOTSTRAP_GET_NS UINT64_C(3000000000)
 
-/* Counters of a bootstrap: the frames that it has sent and received over connections of its own, or
- * the values that it has left with a server and got from it; and the bytes of either. */
+/* Traffic counters of a bootstrap: the frames that it has sent and received over its own
+ * connections (tcp), or the values that it has put to a server and got from it (PMI, PMIx); and the
+ * bytes of these frames or values. */
 struct bootstrap_traffic {
     unsigned sockets, most_sockets; /* open now, and the most that were open at once */
-    uint64_t puts, gets, fences;    /* with a server */
+    uint64_t puts, gets, fences;    /* operations with a PMI or PMIx server */
     uint64_t frames_sent, frames_received, bytes_sent, bytes_received;
 };
 
@@ -103,7 +109,7 @@ struct bootstrap_ops {
     int (*exchange_start)(struct bootstrap *b, const void *blob, size_t len);
 
     /* mandatory. Returns NCOLL_OK: the exchange has ended; NCOLL_TIMEOUT: not yet, call again; or
-     * an error. Never blocks, except for user callbacks, whose fence may. */
+     * an error. Never blocks, except in callbacks of the program (their fence may block). */
     int (*exchange_test)(struct bootstrap *b);
 
     /* optional. Sleeps until exchange_test() may have news, but at most for ns nanoseconds. */
@@ -114,12 +120,14 @@ struct bootstrap_ops {
     void (*ask)(struct bootstrap *b, int rank);
 
     /* mandatory. Gets a rank's blob of the last exchange; it is valid until the next
-     * exchange_start. NCOLL_TIMEOUT: it has not arrived, call again (PMIx); NCOLL_ERR_PEER: it has
-     * not come within BOOTSTRAP_GET_NS. Never blocks, except for user callbacks. */
+     * exchange_start. NCOLL_TIMEOUT: the blob has not arrived yet, call again (PMI, PMIx);
+     * NCOLL_ERR_PEER: it has not arrived within BOOTSTRAP_GET_NS. Never blocks, except in callbacks
+     * of the program. */
     int (*get)(struct bootstrap *b, int rank, const void **blob, size_t *len);
 
-    /* optional. Returns the lowest rank that has not come to the pending exchange, and how many
-     * have not; -1: it is not known. For texts; may block for a short time (PMIx). */
+    /* optional. Returns the lowest rank that has not come to the pending exchange; -1: none, or it
+     * is not known. *count becomes the number of such ranks. Used for messages; may block for a
+     * short time (PMIx). */
     int (*missing)(struct bootstrap *b, int *count);
 
     /* optional. Returns a rank that the launcher or the bootstrap's own connections report as
@@ -127,22 +135,22 @@ struct bootstrap_ops {
     int (*failed)(struct bootstrap *b);
 
     /*
-     * optional. name_root_cause: announces that this rank cannot go on because of `rank`, or of
-     * itself; -1: because of something that is not the failure of one rank. Other ranks can learn
-     * this before they can see that this rank is gone, at least if their processes are on one node.
-     * The first announcement counts. culprit: returns the root cause of a rank's end. This is the
-     * rank that it has announced, or the rank that this one has announced in turn; or the rank
-     * itself, if it is gone without an announcement; -1: it is not known, or not yet. Neither
-     * blocks.
+     * optional. name_root_cause: announces that this rank cannot go on because `rank` has failed
+     * (another rank, or this one); -1: because of something that is not the failure of one rank.
+     * Other ranks can learn this before they can see that this rank is gone, at least if their
+     * processes are on one node. Only the first announcement of a rank counts. culprit: returns the
+     * root cause of the end of `rank`: the rank that `rank` has announced, or the one that the
+     * announced rank has announced in turn, and so on; `rank` itself if it is gone without an
+     * announcement; -1: not known, or not yet. Neither function blocks.
      */
     void (*name_root_cause)(struct bootstrap *b, int rank);
     int (*culprit)(struct bootstrap *b, int rank);
 
-    /* optional. Tells the traffic so far of this rank's connections. */
+    /* optional. Fills in the counters of this rank's traffic so far. */
     void (*traffic)(const struct bootstrap *b, struct bootstrap_traffic *out);
 
-    /* optional. No further exchange follows, and no blob is got: gives back what only these need.
-     * The rest goes on. */
+    /* optional. Called when no further exchange follows, and no blob is got any more: frees what
+     * only these need. All other operations stay usable. */
     void (*finish)(struct bootstrap *b);
 
     /* mandatory. Closes the bootstrap. Not collective. */
@@ -156,7 +164,7 @@ extern const struct bootstrap_ops ncoll__bootstrap_fork, ncoll__bootstrap_tcp,
 extern const struct bootstrap_ops ncoll__bootstrap_pmix;
 #endif
 
-/* True if a PMIx launcher started this process. */
+/* Returns true if a PMIx launcher started this process. */
 int ncoll__pmix_launched(void);
 
 #endif

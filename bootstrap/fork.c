@@ -14,9 +14,9 @@ struct forked {
     struct ncoll_fork_board *board;
     struct channel *channel;
     uint64_t k;         /* number of exchanges started */
-    struct blobs blobs; /* those of the last exchange, once one was asked for */
+    struct blobs blobs; /* blobs of the last exchange; mapped by the first get() */
     bool mapped;
-    uint32_t news; /* of the board, before the latest test of the exchange */
+    uint32_t news; /* the board's `news` before the latest test of the exchange */
     int n_judged;  /* number of the board's `ends` that failed() has looked at */
 };
 
@@ -139,8 +139,9 @@ static void forked_name_root_cause(struct bootstrap *b, int rank)
                               memory_order_release);
 }
 
-/* Returns the root cause of a rank's failure. A rank that was named as a cause may itself have
- * given up because of another one. If ranks name each other, the first of them is the cause. */
+/* Returns the root cause of a rank's failure; -1: not known, or no rank. A rank that was named as a
+ * cause may itself have given up because of another one. If ranks name each other in a circle,
+ * returns the given rank. */
 static int forked_culprit(struct bootstrap *b, int rank)
 {
     struct forked *f = forked_of(b);
@@ -154,14 +155,14 @@ static int forked_culprit(struct bootstrap *b, int rank)
             return gone ? rank : -1;
         if (root_cause == ROOT_CAUSE_NO_RANK || root_cause - 1 == rank)
             return root_cause == ROOT_CAUSE_NO_RANK ? -1 : rank;
-        gone = true; /* the rank that names it reports its end */
+        gone = true; /* a rank that is named as a cause counts as gone */
         rank = root_cause - 1;
     }
     return first;
 }
 
-/* Finds the root cause of the end of a rank that is needed: it may have given up because of another
- * rank. */
+/* Finds the root cause of the end of `rank`, which may have given up because of another rank.
+ * Returns true if the cause is another rank, and not this one. */
 static bool has_root_cause(struct forked *f, int rank, int *culprit)
 {
     *culprit = forked_culprit(&f->base, rank);
@@ -215,8 +216,8 @@ static int forked_exchange_test(struct bootstrap *b)
     f->news = atomic_load(&f->board->header->news);
     if (atomic_load_explicit(&channel->arrived, memory_order_acquire) >= f->k * (uint64_t)b->ranks)
         return NCOLL_OK;
-    /* A rank that is gone is needed if it has not started this exchange. The one that ended first
-     * is looked at first: others may have ended because of it. */
+    /* A rank that has ended without starting this exchange makes it fail. The first end is
+     * reported: other ranks may have ended because of it. */
     for (int i = 0, n = n_ends(f); i < n; i++)
         if (!has_started(f, f->board->header->ends[i].rank))
             return fail_ended(f, &f->board->header->ends[i]);

@@ -10,7 +10,8 @@
 #include "bootstrap/futex.h"
 #include "transport/file_limit.h"
 
-/* Extents and channels begin on pages of their own, so that they can be mapped, and given back. */
+/* Rounds up to whole pages. Extents and channels begin at page boundaries, so that they can be
+ * mapped, and their memory given back. */
 static uint64_t whole_pages(uint64_t bytes)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -64,7 +65,7 @@ void ncoll__board_destroy(struct ncoll_fork_board *board)
     munmap(board->header, header_bytes(board->ranks));
 }
 
-/* Wakes the ranks that wait, after something has changed that they look at. */
+/* Wakes the ranks that wait on the board. To be called after a change that they wait for. */
 static void raise_news(struct ncoll_fork_board *board)
 {
     atomic_fetch_add(&board->header->news, 1);
@@ -97,7 +98,7 @@ bool ncoll__board_has_end(const struct ncoll_fork_board *board, int rank)
     return false;
 }
 
-/* Returns NULL with errno if the channel cannot be mapped. */
+/* Maps a channel. Returns NULL with errno if that fails. */
 static struct channel *map_channel(struct ncoll_fork_board *board, off_t at, size_t bytes)
 {
     if (board->shared != NULL)
@@ -132,7 +133,7 @@ int ncoll__channel_open(struct ncoll_fork_board *board, struct channel **channel
 {
     int error = open_channel(board, atomic_fetch_add(&board->contexts, 1), channel);
 
-    if (error != 0 && board->threads != NULL) /* ncoll__thread_board_miss() counts it */
+    if (error != 0 && board->threads != NULL) /* ncoll__thread_board_miss() counts this context */
         atomic_fetch_sub(&board->contexts, 1);
     return error;
 }

@@ -10,23 +10,23 @@
  *
  * There are three pieces of memory, all made before the first fork:
  *
- *     header    anonymous mapping; what concerns processes
+ *     header    anonymous mapping; the state of the whole board, and the ranks that have ended
  *     channels  memfd of struct channel, [i] at i * channel bytes; grows as contexts are opened
- *     blobs     memfd of page-aligned extents; an owner gets a new one when a blob outgrows its old
+ *     blobs     memfd of page-aligned extents; a rank takes a new one if a blob outgrows the old
  *
  * Lifetime of a blob. Each rank has two extents per channel, for even and odd exchanges. A rank
  * that starts exchange k+1 has seen the end of exchange k. So all ranks have started k, and none
  * reads blobs of k-1 any more (they are valid until the next exchange_start). So the extent of k-1
  * is free for k+1, while that of k is still being read.
  *
- * Memory order. Only its own rank writes `started` and the extent, before it adds itself to
+ * Memory order. Each rank alone writes its `started` and its extents, before it adds itself to
  * `arrived` with release order. A rank that acquires `arrived` >= k * ranks therefore sees the k-th
  * extent of every rank. The count is exact, since no rank starts k+1 before all have started k.
  *
- * Waiting. A rank that waits for an exchange sleeps on `news`, a futex. It reads `news`, then looks
- * whether the exchange has ended, and sleeps only if `news` has not changed since. Whoever changes
- * what such a rank looks at raises `news` afterwards: the last rank of an exchange, a rank that
- * closes, and the parent when a process has ended.
+ * Waiting. A rank that waits for an exchange sleeps on `news`, a futex. It reads `news`, then tests
+ * whether the exchange has ended, and sleeps only if `news` has not changed since. `news` is raised
+ * after each change that such a rank waits for: by the last rank of an exchange, by a rank that
+ * closes, and by the parent when a process has ended.
  */
 #ifndef NCOLL_BOOTSTRAP_FORK_BOARD_H
 #define NCOLL_BOOTSTRAP_FORK_BOARD_H
@@ -61,41 +61,43 @@ struct channel {
     struct channel_rank ranks[];
 };
 
-/* How a process ended; the code is as in ncoll_fork_ranks(). */
+/* How a rank ended. code: as in ncoll_fork_ranks(), or GIVEN_UP (thread_board.h). */
 struct end {
     int rank, code;
 };
 
 struct board_header {
     _Atomic uint64_t blobs_end;         /* bytes of the blobs file that are in use */
-    _Alignas(64) _Atomic uint32_t news; /* see above */
-    /* number of `ends`; the parent raises it after writing the next one */
+    _Alignas(64) _Atomic uint32_t news; /* futex; see "Waiting" above */
+    /* number of `ends`; raised after the next one was written */
     _Atomic int n_ends;
-    struct end ends[]; /* [ranks] in the order in which the parent has noticed them */
+    struct end ends[]; /* [ranks] in the order in which they were noticed */
 };
 
-/* One rank's end of the board. After the fork each process has its own copy of this structure, with
- * its own rank in it. */
+/* One rank's end of the board: its view of it. After the fork each process has its own copy of this
+ * structure, with its own rank in it. */
 struct ncoll_fork_board {
     int rank, ranks; /* rank is -1 in the parent */
     _Atomic unsigned contexts;
     int channels_fd, blobs_fd;
     struct board_header *header;
-    struct shared_channels *shared;     /* of threads; NULL: each rank maps channels itself */
+    struct shared_channels *shared;     /* shared by threads; NULL: each rank maps channels */
     struct ncoll_thread_board *threads; /* NULL: the ranks are processes */
 };
 
 /* Makes the board. Returns 0 or an errno. */
 int ncoll__board_create(int ranks, struct ncoll_fork_board *board);
 void ncoll__board_destroy(struct ncoll_fork_board *board);
-/* Notes that a rank has ended. There is one caller at a time: the parent, or the threads in turn. */
+/* Notes that a rank has ended. There is one caller at a time: the parent, or one of the threads,
+ * under a lock. */
 void ncoll__board_note_end(struct ncoll_fork_board *board, struct end end);
-/* Returns true if that was noted. */
+/* Returns true if the end of `rank` was noted. */
 bool ncoll__board_has_end(const struct ncoll_fork_board *board, int rank);
 
 /* Maps the channel of the next context. Returns 0 or an errno. */
 int ncoll__channel_open(struct ncoll_fork_board *board, struct channel **channel);
-/* Notes that this rank does not use the channel any more. The last rank gives its memory back. */
+/* Unmaps the channel, and notes that this rank has closed it. The last rank that does so gives the
+ * channel's memory back. */
 void ncoll__channel_close(struct ncoll_fork_board *board, struct channel *channel);
 
 /* Publishes this rank's blob of exchange k, counted from 1. Returns 0 or an errno. */
@@ -112,7 +114,7 @@ int ncoll__blobs_map(struct ncoll_fork_board *board, const struct channel *chann
                      struct blobs *blobs);
 void ncoll__blobs_unmap(struct blobs *blobs);
 
-/* Sleeps until `news` differs from `seen`, but at most for ns nanoseconds. */
+/* Sleeps until the board's `news` differs from `seen`, but at most for ns nanoseconds. */
 void ncoll__board_wait(struct ncoll_fork_board *board, uint32_t seen, uint64_t ns);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sleeping until a word of memory changes. Processes that have mapped it may share it. */
+/* Sleeps until a word of memory changes, and wakes those that sleep. The word may be in memory that
+ * several processes have mapped. */
 #ifndef NCOLL_BOOTSTRAP_FUTEX_H
 #define NCOLL_BOOTSTRAP_FUTEX_H
 
@@ -12,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Wakes all that sleep on a word. Call it after the word has changed. */
+/* Wakes all threads that sleep on a word. To be called after the word has changed. */
 static inline void ncoll__futex_wake(_Atomic uint32_t *word)
 {
     syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);

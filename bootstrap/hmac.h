@@ -15,7 +15,7 @@
 void ncoll__hmac(const void *key, size_t key_len, const void *message, size_t len,
                  unsigned char tag[TAG_BYTES]);
 
-/* Compares two tags. It takes the same time wherever they differ, so that a tag cannot be guessed
+/* Compares two tags. The time does not depend on where they differ, so that a tag cannot be guessed
  * byte by byte. */
 bool ncoll__tags_are_equal(const unsigned char a[TAG_BYTES], const unsigned char b[TAG_BYTES]);
 

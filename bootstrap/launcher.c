@@ -10,20 +10,22 @@
 
 #include "bootstrap/slurm.h"
 
-#define PORT            4711 /* used in the commands that errors propose */
+#define PORT            4711 /* of rank 0, in the commands that errors propose */
 #define STRING_OF(x)    #x
 #define STRING(x)       STRING_OF(x)
 #define PROGRAM_LONGEST 40 /* a longer name is printed without its folder */
 
-/* The launchers that are recognised. One may run under another, whose variables are then set, too,
- * so inner launchers come before outer ones. In a Slurm job hydra starts its proxies by srun, one
- * on each node; its tasks then have no HYDI_CONTROL_FD, but they have MPI_LOCALNRANKS, which srun
- * does not set. */
+/* The launchers that are recognised. A launcher may run under another one; then the variables of
+ * both are set, so inner launchers come before outer ones. In a Slurm job, hydra (mpiexec of MPICH)
+ * starts its proxies by srun, one on each node. The tasks of these proxies have no HYDI_CONTROL_FD,
+ * but they have MPI_LOCALNRANKS, which srun does not set. */
 static const struct launcher {
     const char *name;
-    /* a variable that only this launcher sets; NULL: `size` is one */
+    /* name of a variable that only this launcher sets; NULL: `size` is one */
     const char *mark;
-    const char *size, *rank, *near; /* variables; near: number of tasks on this node */
+    /* names of the variables with the number of tasks, with the number of this task, and with the
+     * number of tasks on this node; NULL: there is none */
+    const char *size, *rank, *near;
 } launchers[] = {
     {"torchrun", "TORCHELASTIC_RUN_ID", "WORLD_SIZE", "RANK", "LOCAL_WORLD_SIZE"},
     {"mpiexec", "HYDI_CONTROL_FD", "PMI_SIZE", "PMI_RANK", "MPI_LOCALNRANKS"},
@@ -39,7 +41,7 @@ static const struct launcher {
     {"mpiexec", NULL, "PMI_SIZE", "PMI_RANK", NULL},
     {"prterun", "PMIX_RANK", NULL, "PMIX_RANK", NULL},
     {"aprun", "ALPS_APP_PE", NULL, "ALPS_APP_PE", NULL},
-    /* Others set these, too, as scripts under srun do, so this comes last. */
+    /* Other programs set these, too, such as scripts under srun, so this entry is the last. */
     {"torchrun, or what sets its variables,", "MASTER_ADDR", "WORLD_SIZE", "RANK", NULL},
 };
 #define LAUNCHERS (sizeof launchers / sizeof launchers[0])
@@ -54,14 +56,15 @@ static bool is_pmix(const struct launcher *l)
     return strcmp(l->mark != NULL ? l->mark : "", "PMIX_RANK") == 0;
 }
 
-/* The variables of torchrun, unlike those of others, have names that may be used for anything. */
+/* Returns true for torchrun. Its variables, unlike those of others, have names that any program may
+ * use for something else. */
 static bool is_torchrun(const struct launcher *l)
 {
     return l->size != NULL && strcmp(l->size, "WORLD_SIZE") == 0;
 }
 
-/* Returns the number of tasks that a launcher has started, UNKNOWN_MANY if only its server knows it;
- * 0: it has not started this process. */
+/* Returns the number of tasks that a launcher has started; UNKNOWN_MANY: the variables do not tell
+ * the number; 0: it has not started this process. */
 #define UNKNOWN_MANY LONG_MAX
 static long tasks_of(const struct launcher *l)
 {
@@ -69,7 +72,7 @@ static long tasks_of(const struct launcher *l)
         return 0;
     if (is_slurm(l))
         return ncoll__slurm_tasks();
-    if (is_pmix(l)) /* only its server knows the number */
+    if (is_pmix(l)) /* only the PMIx server knows the number */
         return UNKNOWN_MANY;
     long tasks = ncoll__launcher_number(l->size, 0), rank = ncoll__launcher_number(l->rank, -1);
     if (is_torchrun(l))
@@ -79,7 +82,7 @@ static long tasks_of(const struct launcher *l)
     return rank > 0 || ncoll__launcher_number(l->near, 0) > 1 ? UNKNOWN_MANY : 0;
 }
 
-/* Finds the address of rank 0 for a command with this launcher. */
+/* Finds the host of rank 0 for a command with this launcher; a placeholder if it is not known. */
 static void root_of(const struct launcher *l, int tasks, char *host, size_t size)
 {
     if (is_slurm(l) && ncoll__slurm_first_host(getenv("SLURM_STEP_NODELIST"), host, size))
@@ -90,8 +93,8 @@ static void root_of(const struct launcher *l, int tasks, char *host, size_t size
         snprintf(host, size, "HOST-OF-RANK-0");
 }
 
-/* Writes the command of a launcher that the library supports and, if there is room for it, a
- * command by which this launcher starts ranks that use the tcp bootstrap. */
+/* Writes the remedy for an error: a command with a launcher that the library supports and, if there
+ * is room, a command by which this launcher starts ranks that use the tcp bootstrap. */
 static void propose(const struct launcher *l, int tasks, char *remedy, size_t size)
 {
     char n[24] = "N", host[256];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Launchers, recognised by the variables that they leave in the environment. A task may belong to a
- * launcher that offers no way to connect its tasks which this library supports, or whose way does
- * not work here. Without a check of these traces each task would be a job of one rank, and every
- * sum would have one summand.
+ * Recognises launchers by the environment variables that they set. A task may belong to a launcher
+ * that cannot connect its tasks in a way which this library supports, or in a way that works here.
+ * Without a check of the variables each task would become a job of one rank, and every sum would
+ * have one summand.
  */
 #ifndef NCOLL_BOOTSTRAP_LAUNCHER_H
 #define NCOLL_BOOTSTRAP_LAUNCHER_H
@@ -17,21 +17,22 @@ struct launched_task {
     char remedy[256];     /* the command to type instead */
 };
 
-/* Finds out from the environment whether this process is one of several tasks. The batch script of
- * a Slurm job is not: it has the variables of the job, but not those of a step. */
+/* Returns true if this process is, by its environment, one of several tasks of a launcher. False
+ * for the batch script of a Slurm job: it has the variables of the job, but not those of a step. */
 bool ncoll__launched_as_task(struct launched_task *out);
 
-/* Returns a number from the environment; fallback if there is none. */
+/* Returns the number in an environment variable; fallback if there is none, or variable is NULL. */
 long ncoll__launcher_number(const char *variable, long fallback);
 
-/* A task of a launcher with PMI, as its variables describe it. */
+/* A task of a launcher with PMI, as the variables PMI_FD, PMI_RANK and PMI_SIZE describe it. */
 struct pmi_task {
     int fd; /* a socket to the launcher's server */
     int rank, ranks;
 };
 
-/* True if such a launcher started this process, and the socket is still there: one around an inner
- * launcher leaves the variables, but not the socket. */
+/* Returns true if a launcher with PMI started this process, and the socket to its server is open.
+ * If the process was started by another launcher inside it, the variables are still set, but the
+ * socket is closed. */
 bool ncoll__pmi_launched(struct pmi_task *out);
 
 #endif

@@ -9,7 +9,8 @@
 #define ROOM_LEAST     256u
 #define ALIGNED(bytes) (((bytes) + 63) / 64 * 64)
 
-/* Lays out the tables behind the head. Returns the offset of the heap. */
+/* Sets the pointers to the tables that follow struct board_memory. Returns the offset of the heap,
+ * the memory for blobs. */
 static size_t lay_out(struct node_board *board, int ranks, int nodes, int members)
 {
     unsigned char *base = (unsigned char *)board->memory;
@@ -71,7 +72,9 @@ void ncoll__node_board_release(struct node_board *board)
 
 /* ------------------------------------------------------------------ blobs --------------------- */
 
-/* Gets a place room for len bytes. Rooms double, so those given up are less than the last one. */
+/* Gives a place room for len bytes, from the heap. Returns false if the heap is full. The room
+ * doubles each time, so the rooms that a place has given up are together smaller than its last
+ * one. */
 static bool make_room(struct node_board *board, struct board_place *place, size_t len)
 {
     size_t room = ROOM_LEAST;

@@ -17,7 +17,7 @@ static size_t words_of(size_t len)
     return (len + WORD - 1) / WORD;
 }
 
-/* Sets the number of words; further ones are zero. Returns false if there is no memory. */
+/* Sets the number of words of a blob; new words are zero. Returns false if there is no memory. */
 static bool resize(struct last_blob *last, size_t n)
 {
     if (n > last->room) {
@@ -60,7 +60,7 @@ void ncoll__node_parcel_add(struct blob *parcel, struct last_blob *last, int ran
     }
     ncoll__blob_add(parcel, &head, sizeof head);
     for (size_t first = 0; first < n; first += RUN) {
-        uint32_t differ[1 + RUN] = {0}; /* the mask, then the words */
+        uint32_t differ[1 + RUN] = {0}; /* [0]: the mask; then the words that differ */
         size_t found = 0;
         for (size_t i = 0; i < RUN && first + i < n; i++) {
             uint32_t word = word_at(bytes, len, first + i);
@@ -94,7 +94,7 @@ enum parcel_end ncoll__node_parcel_next(struct parcel_reader *r, int *rank, cons
     if (!take(r, &head, sizeof head))
         return PARCEL_WRONG;
     size_t n = words_of(head.len);
-    if ((r->len - r->at) / WORD < (n + RUN - 1) / RUN) /* the masks alone are more than is left */
+    if ((r->len - r->at) / WORD < (n + RUN - 1) / RUN) /* too short for the masks alone */
         return PARCEL_WRONG;
     if (!resize(&r->last, n))
         return PARCEL_NO_MEMORY;

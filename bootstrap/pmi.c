@@ -16,7 +16,7 @@ static void free_memory(struct pmi *p)
     p->fetched = NULL;
 }
 
-/* Learns the nodes, and gets memory for them. */
+/* Asks the server which ranks are on which node, and allocates the memory that exchanges need. */
 static int learn_nodes(struct pmi *p, uint64_t deadline_ns)
 {
     const char *answer, *mapping;
@@ -40,7 +40,8 @@ static const struct bootstrap_ops *ops_of(const struct pmi_dialect *dialect)
     return dialect == &ncoll__pmi1 ? &ncoll__bootstrap_pmi1 : &ncoll__bootstrap_pmi2;
 }
 
-/* Opens it with a version of the protocol. *refused: the server does not speak it. */
+/* Opens the bootstrap with one version of the PMI protocol. *refused becomes true if the server
+ * does not speak this version. */
 static int open_with(const struct bootstrap_config *config, const struct pmi_dialect *dialect,
                      bool *refused, struct bootstrap **out)
 {
@@ -77,8 +78,9 @@ free_pmi:
     return rc;
 }
 
-/* Most servers speak version 1, and some speak 2, too. One that speaks only 2, or whose job has begun
- * with 2, refuses 1. */
+/* Opens the bootstrap with version 1 of the protocol or, if the server refuses that, with version
+ * 2. Most servers speak version 1, and some also version 2. A server refuses version 1 if it speaks
+ * only version 2, or if the job has begun with version 2. */
 static int open_either(const struct bootstrap_config *config, struct bootstrap **out)
 {
     bool refused;
@@ -106,7 +108,8 @@ static void pmi_traffic(const struct bootstrap *b, struct bootstrap_traffic *out
     *out = ((const struct pmi *)b)->traffic;
 }
 
-/* Gives back what only exchanges need, and the session to the next context. */
+/* Frees what only exchanges need, and leaves the PMI session to the next context of this
+ * process. */
 static void pmi_finish(struct bootstrap *b)
 {
     struct pmi *p = pmi_of(b);
@@ -133,5 +136,5 @@ static void pmi_close(struct bootstrap *b)
 
 const struct bootstrap_ops ncoll__bootstrap_pmi1 = {.name = "pmi1", .open = open_1, PMI_OPERATIONS};
 const struct bootstrap_ops ncoll__bootstrap_pmi2 = {.name = "pmi2", .open = open_2, PMI_OPERATIONS};
-/* It has only open(), which makes one of the others. */
+/* Has only open(), which makes a bootstrap with the operations of pmi1 or pmi2. */
 const struct bootstrap_ops ncoll__bootstrap_pmi = {.name = "pmi", .open = open_either};

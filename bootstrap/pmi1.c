@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* PMI-1: lines of words. The launcher tells rank and size by variables. */
+/* PMI-1: messages are lines of words. The launcher tells rank and size by environment variables. */
 #include <stdio.h>
 #include <string.h>
 
@@ -49,7 +49,7 @@ static bool learn(struct pmi_identity *self, enum pmi_request what, const char *
             !ncoll__pmi_number(&ncoll__pmi1, answer, "vallen_max", &values) ||
             keys < (long)PMI_KEY_MOST || values < 64)
             return false;
-        self->value_most = (size_t)values - 1; /* the end counts with some servers */
+        self->value_most = (size_t)values - 1; /* some servers count the terminating 0 */
         return true;
     }
     if (!ncoll__pmi_field(&ncoll__pmi1, answer, "kvsname", &name, &len) || len == 0 ||
@@ -60,7 +60,8 @@ static bool learn(struct pmi_identity *self, enum pmi_request what, const char *
     return true;
 }
 
-/* A value is the last word. What has none has an rc other than 0. */
+/* Finds the value in an answer: it is the last word. If there is no value, the answer has an rc
+ * other than 0. */
 static bool value_of(const char *answer, const char **value, size_t *len)
 {
     long rc = 0;

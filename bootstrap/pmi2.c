@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* PMI-2: framed lists. The server tells rank and size. Nothing that is sent has a semicolon, so
- * there is none to be escaped. */
+/* PMI-2: messages are lists, with their length in front. The server tells rank and size. Nothing
+ * that this library sends has a semicolon, so none needs to be escaped. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "bootstrap/pmi_dialect.h"
 
-#define VALUE_MOST 1023u /* PMI2_MAX_VALLEN, with the end, is 1024 everywhere */
+#define VALUE_MOST 1023u /* PMI2_MAX_VALLEN is 1024 everywhere, with the terminating 0 */
 
 static size_t write_request(const struct pmi_identity *self, enum pmi_request what, const char *key,
                             const char *value, char *text, size_t size)
 {
-    /* mpiexec of MPICH names no job, and that of 4.2 refuses an empty name. */
+    /* mpiexec of MPICH sets no PMI_JOBID, and that of MPICH 4.2 refuses an empty job id. */
     const char *job = getenv("PMI_JOBID");
     bool has_job = job != NULL && *job != '\0';
     int len = 0;
@@ -36,7 +36,8 @@ static size_t write_request(const struct pmi_identity *self, enum pmi_request wh
         len = snprintf(text, size, "cmd=kvs-fence;");
         break;
     case PMI_GET:
-        /* no job is this rank's own, and -1 says that it is not known who has put the value */
+        /* without jobid the server takes the job of this rank; srcid -1: it is not known which rank
+         * has put the value */
         len = snprintf(text, size, "cmd=kvs-get;%s%s%ssrcid=-1;key=%s;", has_job ? "jobid=" : "",
                        has_job ? job : "", has_job ? ";" : "", key);
         break;
@@ -70,7 +71,7 @@ const struct pmi_dialect ncoll__pmi2 = {
     .name = "pmi2",
     .separator = ';',
     .framed = true,
-    .lazy_fence = true, /* mpiexec of MPICH; srun's waits */
+    .lazy_fence = true, /* with mpiexec of MPICH; the fence of srun waits */
     .answers = {[PMI_HELLO] = "response_to_init",
                 [PMI_ENTER] = "fullinit-response",
                 [PMI_NODES] = "info-getjobattr-response",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Exchanges under PMI: blobs on the board, one parcel a node, a fence. */
+/* Exchanges under PMI: ranks leave their blobs on the board of their node, the leader of each node
+ * publishes one parcel, and a fence follows. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,12 +8,13 @@
 #include "bootstrap/node_parcel.h"
 #include "bootstrap/pmi.h"
 
-/* The leader looks again after this time, though nobody has woken it. */
+/* The longest sleep of a leader that waits for its mates, in nanoseconds: then it looks again,
+ * though none has woken it. */
 #define LOOK_NS UINT64_C(20000000)
 
 /* ------------------------------------------------------------------ publishing ---------------- */
 
-/* Adds the blob of a mate that lies on the board, or of this rank. */
+/* Adds a blob to a parcel: that of this rank, or that of a mate, if it is on the board. */
 static void add_blob(struct pmi *p, struct blob *parcel, struct last_blob *last, int rank)
 {
     const struct kept *own = &p->keep.blobs[p->base.rank];
@@ -24,7 +26,8 @@ static void add_blob(struct pmi *p, struct blob *parcel, struct last_blob *last,
         ncoll__node_parcel_add(parcel, last, rank, bytes, len);
 }
 
-/* Packs the blobs of a node, or that of this rank alone. */
+/* Packs the parcel that this rank publishes: the blobs of its node (of_node), or its own blob
+ * alone. */
 static int pack(struct pmi *p, bool of_node)
 {
     struct last_blob last = {0};
@@ -45,8 +48,8 @@ static int pack(struct pmi *p, bool of_node)
     return NCOLL_OK;
 }
 
-/* Returns the characters of a piece: what the server takes as a value, and what fits in a request
- * with the longest key. */
+/* Returns the most characters of a piece: as many as the server takes as a value, and as fit in a
+ * request with the longest key. */
 static size_t piece_most(const struct pmi_session *session)
 {
     const struct pmi_identity *self = ncoll__pmi_session_self(session);
@@ -56,7 +59,8 @@ static size_t piece_most(const struct pmi_session *session)
     return self->value_most < fits ? self->value_most : fits;
 }
 
-/* Puts one piece after the other. NCOLL_TIMEOUT: an answer is awaited. */
+/* Puts what this rank publishes, one piece after the other, and then enters the fence.
+ * NCOLL_TIMEOUT: an answer has not come yet; call again. */
 static int put_pieces(struct pmi *p)
 {
     char key[PMI_KEY_MOST], value[PMI_REQUEST_MOST];
@@ -89,7 +93,7 @@ static int put_pieces(struct pmi *p)
 
 /* ------------------------------------------------------------------ the exchange -------------- */
 
-/* Leaves the blob on the board. */
+/* Leaves this rank's blob on the board. Returns NCOLL_TIMEOUT, or an error. */
 static int leave_blob(struct pmi *p)
 {
     const struct kept *own = &p->keep.blobs[p->base.rank];
@@ -98,15 +102,15 @@ static int leave_blob(struct pmi *p)
 
     p->next_node = p->shares ? p->nodes.own : 0;
     p->step = pmi_leads(p) ? PMI_GATHER : PMI_WRITE;
-    /* A leader publishes its blob with those of the others. */
+    /* A leader publishes its blob in the parcel of its node. */
     if (!pmi_leads(p) && p->base.ranks > 1 && (!p->shares || !fits))
         rc = pack(p, false);
     ncoll__node_board_arrive(&p->board, p->shares ? p->nodes.own : 0, p->k);
     return rc == NCOLL_OK ? NCOLL_TIMEOUT : rc;
 }
 
-/* The leader: waits for its mates, and packs the parcel of the node. Ranks that are not on the board
- * need it even on this node. */
+/* On the leader: waits for its mates, and packs the parcel of the node. Ranks that are not on the
+ * board need it even if all ranks are on this node. */
 static int gather(struct pmi *p)
 {
     const struct board_memory *m = p->board.memory;
@@ -134,7 +138,8 @@ static int settle(struct pmi *p)
     return ncoll__pmi_request(p->session, &p->events, PMI_GET, key, "");
 }
 
-/* A fence has ended: of the invitations, of the meeting, or of the exchange. */
+/* Ends a fence, if the server has answered: the one after the board names, the one of the meeting,
+ * or that of an exchange. */
 static int end_fence(struct pmi *p)
 {
     const char *answer;
@@ -146,13 +151,14 @@ static int end_fence(struct pmi *p)
     if (rc != NCOLL_OK)
         return rc;
     p->step = p->k == 0 ? PMI_MEET : PMI_ENDED;
-    /* what the others have left on the board before they began the fence is seen now */
+    /* from now on this rank sees what others left on the board before they entered the fence */
     if (p->board.memory != NULL)
         (void)atomic_load_explicit(&p->board.memory->arrived, memory_order_acquire);
     return NCOLL_OK;
 }
 
-/* Finds the board, and tells its leader so. Returns NCOLL_TIMEOUT. */
+/* Finds the board, notes on it that this rank has come, and enters the second fence. Returns
+ * NCOLL_TIMEOUT, or an error. */
 static int meet(struct pmi *p)
 {
     int rc = ncoll__pmi_meet(p);
@@ -176,7 +182,7 @@ int ncoll__pmi_exchange_start(struct bootstrap *b, const void *blob, size_t len)
     p->step = PMI_WRITE;
     if (p->board.memory == NULL)
         rc = ncoll__pmi_invite(p);
-    if (rc == NCOLL_OK && p->nodes.n == b->ranks && p->k == 0) /* nobody is to be met */
+    if (rc == NCOLL_OK && p->nodes.n == b->ranks && p->k == 0) /* no boards to be found */
         p->k = PMI_MEETING;
     if (rc == NCOLL_OK && p->k >= PMI_MEETING) {
         p->k++;
@@ -212,7 +218,8 @@ int ncoll__pmi_exchange_test(struct bootstrap *b)
     return rc;
 }
 
-/* Sleeps until the server answers; the leader until its mates have come. */
+/* Sleeps until the server answers or, on a leader that gathers blobs, until its mates have come;
+ * but at most for ns nanoseconds. */
 void ncoll__pmi_wait(struct bootstrap *b, uint64_t ns)
 {
     struct pmi *p = pmi_of(b);
@@ -223,8 +230,10 @@ void ncoll__pmi_wait(struct bootstrap *b, uint64_t ns)
         ncoll__pmi_session_wait(p->session, ns);
 }
 
-/* The server does not tell who has entered a fence. The board of this node does, once its leader knows
- * who is apart. Before that a mate that is not on it may be one that could not map it. */
+/* Returns the lowest rank of this node that has not come; -1: none, or not known. The server does
+ * not tell which ranks have entered a fence. The board does for this node, once the leader knows
+ * which ranks are apart. Before that, a mate that is not on the board may have been unable to map
+ * it. */
 int ncoll__pmi_exchange_missing(struct bootstrap *b, int *count)
 {
     struct pmi *p = pmi_of(b);

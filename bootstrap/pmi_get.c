@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Gets the blobs of other ranks under PMI: from the board, if they are on this node, from the parcels
- * of other nodes, or from what ranks apart have published themselves. */
+/* Gets the blobs of other ranks under PMI: from the board, if they are on this node; from the
+ * parcels of other nodes; or from what ranks apart have published themselves. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,10 +8,11 @@
 #include "bootstrap/pmi.h"
 #include "transport/because.h"
 
-/* A rank waits so long for a parcel that another rank of its node has claimed. */
+/* The nanoseconds that a rank waits for a parcel that another rank of its node has claimed. Then it
+ * gets the parcel for itself. */
 #define CLAIM_NS (BOOTSTRAP_GET_NS / 2)
 
-/* ------------------------------------------------------------------ what is here -------------- */
+/* ------------------------------------------------------------------ blobs that are here ------- */
 
 static const void *find(const struct pmi *p, int rank, size_t *len)
 {
@@ -24,7 +25,8 @@ static const void *find(const struct pmi *p, int rank, size_t *len)
     return ncoll__node_board_get(&p->board, p->k, rank, len);
 }
 
-/* Keeps a blob: on the board for all ranks of the node, or for this rank alone. */
+/* Keeps a blob: on the board for all ranks of the node, or for this rank alone. Returns false if
+ * there is no memory. */
 static bool keep(struct pmi *p, bool for_all, int rank, const void *bytes, size_t len)
 {
     if (for_all)
@@ -32,8 +34,8 @@ static bool keep(struct pmi *p, bool for_all, int rank, const void *bytes, size_
     return p->keep.blobs[rank].bytes != NULL || ncoll__keep_copy(&p->keep, rank, bytes, len);
 }
 
-/* Takes a parcel apart, which has blobs of the ranks of one node only. Returns why it cannot; NULL: it
- * has. */
+/* Unpacks a parcel and keeps its blobs. All of them must be of the node of the rank that has
+ * published it. Returns the reason why that failed; NULL: it did not. */
 static const char *unpack(struct pmi *p, const struct pmi_flight *f)
 {
     struct parcel_reader reader = {.bytes = f->pieces.bytes, .len = f->pieces.len};
@@ -64,7 +66,7 @@ static void begin(struct pmi *p, int rank, int node, bool for_all)
     p->flight = (struct pmi_flight){.rank = rank, .node = node, .for_all = for_all};
 }
 
-/* Ends the flight. why NULL: all pieces have come. */
+/* Ends the get that is under way. why: the reason for its failure; NULL: all pieces have come. */
 static void land(struct pmi *p, const char *why)
 {
     struct pmi_flight *f = &p->flight;
@@ -112,7 +114,8 @@ static void take_piece(struct pmi *p, const char *answer)
     }
 }
 
-/* Finds the next parcel of this rank's share that nobody has claimed, if all ranks need all. */
+/* Claims the next parcel of this rank's share that no rank has claimed, and begins to get it, if
+ * all ranks need all blobs. */
 static void claim_next(struct pmi *p)
 {
     int nodes = p->nodes.n, step = p->shares ? p->nodes.n_mates : 1;
@@ -124,7 +127,8 @@ static void claim_next(struct pmi *p)
             begin(p, p->nodes.leader[p->next_node], p->next_node, true);
 }
 
-/* Goes on as far as answers have come. Returns NCOLL_OK or the error of the connection. */
+/* Continues the gets as far as answers have come. Returns NCOLL_OK or the error of the
+ * connection. */
 static int progress(struct pmi *p)
 {
     struct pmi_flight *f = &p->flight;
@@ -153,7 +157,8 @@ static int progress(struct pmi *p)
 
 /* ------------------------------------------------------------------ looking for a blob -------- */
 
-/* True if another rank of this node, which has claimed a parcel, takes too long. */
+/* Returns true if this rank has waited too long for another rank of its node, which has claimed the
+ * parcel with the blob of `rank`. */
 static bool waited_enough(struct pmi *p, int rank)
 {
     uint64_t now_ns = pmi_now(p);
@@ -166,13 +171,14 @@ static bool waited_enough(struct pmi *p, int rank)
 }
 
 /* Begins to get the parcel of a rank's node, or what the rank has published by itself, unless
- * something else is under way. Returns the rank that is asked. */
+ * another get is under way. Returns the rank that publishes the value: the leader of the node, or
+ * the rank itself. */
 static int look_for(struct pmi *p, int rank)
 {
     int node = p->nodes.of[rank], leader = p->nodes.leader[node];
     bool on_board = p->shares && node == p->nodes.of[p->base.rank], idle = p->flight.rank < 0;
 
-    if (on_board || p->fetched[node] == p->k) { /* it is apart */
+    if (on_board || p->fetched[node] == p->k) { /* the rank is apart */
         if (idle)
             begin(p, rank, -1, false);
         return rank;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How the ranks of a node find their board under PMI. */
+/* The ranks of a node find their board under PMI. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,8 @@
 
 #include "bootstrap/pmi.h"
 
-/* Makes a board with what is known of the nodes. Returns 0 or -errno. */
+/* Makes a board, and fills in its tables of nodes. shared: for all ranks of the node; otherwise for
+ * this rank alone. Returns 0 or -errno. */
 static int make_board(struct pmi *p, bool shared)
 {
     uint64_t nonce = 0;
@@ -35,7 +36,7 @@ static int make_own_board(struct pmi *p)
 
 int ncoll__pmi_invite(struct pmi *p)
 {
-    struct segment_name name = {0}; /* no bytes: each mate makes a board of its own */
+    struct segment_name name = {0}; /* name.bytes 0: each mate makes a board of its own */
 
     if (p->nodes.own != 0)
         return NCOLL_OK;
@@ -51,7 +52,8 @@ int ncoll__pmi_invite(struct pmi *p)
     return p->shares ? NCOLL_OK : make_own_board(p);
 }
 
-/* Maps the leader's board, if it is one for these ranks. */
+/* Maps the board that the leader has named. Returns false if there is none, or if it was made for
+ * other numbers of ranks and nodes. */
 static bool attach(struct pmi *p)
 {
     struct segment_name name;
@@ -69,7 +71,7 @@ static bool attach(struct pmi *p)
     return p->shares;
 }
 
-/* Takes what has come of the name. Returns false if more is to be asked for. */
+/* Takes the next piece of the board's name. Returns false if further pieces are to be asked for. */
 static bool take_name(struct pmi *p, const char *answer)
 {
     const char *value;
@@ -89,7 +91,7 @@ int ncoll__pmi_meet(struct pmi *p)
     char key[PMI_KEY_MOST];
     const char *answer;
 
-    if (p->board.memory != NULL) /* a leader */
+    if (p->board.memory != NULL) /* this rank has made the board */
         return NCOLL_OK;
     for (;;) {
         if (p->flight.asked) {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Launchers count nodes from 0. A larger number is nonsense. */
+/* The largest number of a node that is accepted. Launchers count nodes from 0. */
 #define NODES_MOST (1L << 20)
 
 void ncoll__pmi_nodes_free(struct pmi_nodes *nodes)
@@ -31,7 +31,7 @@ static bool take_number(const char **at, char end, long *number)
     return true;
 }
 
-/* Reads "(first,nodes,each)", and what separates it from the next. */
+/* Reads one block, "(first,nodes,each)", and the ',' or ')' that follows it. */
 static bool take_block(const char **at, struct block *block)
 {
     if (*(*at)++ != '(' || !take_number(at, ',', &block->first) ||
@@ -41,8 +41,8 @@ static bool take_block(const char **at, struct block *block)
     return *(*at)++ == ',' || (*at)[-1] == ')';
 }
 
-/* Deals out the ranks from the list of blocks. `ids` becomes the launcher's number of each rank's
- * node. */
+/* Assigns the ranks to nodes by the list of blocks. ids[r] becomes the launcher's number of the
+ * node of rank r. Returns false if the list is not valid. */
 static bool deal(const char *list, int ranks, int32_t *ids)
 {
     const char *at = list;
@@ -55,20 +55,21 @@ static bool deal(const char *list, int ranks, int32_t *ids)
         for (long n = 0; n < block.nodes; n++)
             for (long i = 0; i < block.each && rank < ranks; i++)
                 ids[rank++] = (int32_t)(block.first + n);
-        if (at[-1] == ')') /* the list ends */
+        if (at[-1] == ')') /* the list ends, and begins again */
             at = list;
     } while (rank < ranks);
     return true;
 }
 
-/* Numbers the nodes in the order of their first ranks. */
+/* Numbers the nodes anew, in the order of their first ranks. Returns false if there is no
+ * memory. */
 static bool number(struct pmi_nodes *nodes, int ranks)
 {
     int32_t most = 0;
 
     for (int r = 0; r < ranks; r++)
         most = nodes->of[r] > most ? nodes->of[r] : most;
-    int32_t *numbers = calloc((size_t)most + 1, sizeof *numbers); /* from 1 */
+    int32_t *numbers = calloc((size_t)most + 1, sizeof *numbers); /* new number + 1; 0: none */
     if (numbers == NULL)
         return false;
     for (int r = 0; r < ranks; r++) {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which ranks a launcher has started on which node, as PMI_process_mapping tells:
+ * The ranks of each node, as the launcher tells them by PMI_process_mapping:
  *
  *     (vector,(first node,nodes,ranks of each),(...))
  *
- * Ranks are dealt out in this order. When the list ends before all ranks have a node, it begins
- * again. These need not be the nodes of the library, which knows them by their kernel.
+ * Ranks are assigned to nodes in this order. When the list ends before all ranks have a node, it
+ * begins again. These need not be the nodes that the library finds itself: it tells nodes apart by
+ * their kernels.
  */
 #ifndef NCOLL_BOOTSTRAP_PMI_NODES_H
 #define NCOLL_BOOTSTRAP_PMI_NODES_H
@@ -16,14 +17,14 @@
 
 struct pmi_nodes {
     int n;
-    int32_t *of;      /* [ranks] */
-    int32_t *leader;  /* [n] first ranks */
+    int32_t *of;      /* [ranks] the node of each rank */
+    int32_t *leader;  /* [n] the first rank of each node */
     int *mates;       /* [n_mates] ranks of this node, ascending */
-    int n_mates, own; /* own: the index of this rank */
+    int n_mates, own; /* own: the index of this rank in mates */
 };
 
-/* Reads a mapping. If there is none that fits (text NULL, or nonsense), each rank is a node of its
- * own. Returns false if there is no memory. */
+/* Reads a mapping. If there is none (text NULL), or none that is valid, each rank counts as a node
+ * of its own. Returns false if there is no memory. */
 bool ncoll__pmi_nodes_read(struct pmi_nodes *nodes, const char *text, size_t len, int rank,
                            int ranks);
 void ncoll__pmi_nodes_free(struct pmi_nodes *nodes);

@@ -5,11 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HEAD 12u /* characters for the number of bytes; each piece has that many fewer */
+#define HEAD 12u /* characters that all pieces leave free for the number of bytes in the first */
 
 static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/* Bytes that each piece but the last one has: whole groups of 3, which make 4 letters. */
+/* Returns the number of bytes in each piece but the last one: whole groups of 3 bytes, which make 4
+ * letters each. */
 static size_t bytes_of_piece(size_t most)
 {
     return (most - HEAD) / 4 * 3;
@@ -36,7 +37,7 @@ bool ncoll__pmi_piece_write(const unsigned char *bytes, size_t len, size_t i, si
     return true;
 }
 
-/* Reads the head of the first piece. */
+/* Reads the head of the first piece: the number of bytes, and a dot. */
 static enum pmi_piece begin(struct pmi_pieces *pieces, const char **text, size_t *len)
 {
     const char *dot = memchr(*text, '.', *len < HEAD ? *len : HEAD);
@@ -78,7 +79,7 @@ enum pmi_piece ncoll__pmi_piece_add(struct pmi_pieces *pieces, const char *text,
         if (letter == NULL)
             return PMI_PIECE_WRONG;
         bits = bits << 6 | (unsigned)(letter - letters);
-        if (i % 4 > 0) /* the second letter of four ends a byte, and each one after it */
+        if (i % 4 > 0) /* each of the last three letters of four completes a byte */
             pieces->bytes[at++] = (unsigned char)(bits >> (6 - 2 * (i % 4)));
     }
     pieces->at = at;

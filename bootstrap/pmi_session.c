@@ -15,7 +15,7 @@
 #include "transport/because.h"
 
 #define LOOK_NS     UINT64_C(20000000)
-#define GOODBYE_NS  UINT64_C(2000000000) /* for the answer when the process exits */
+#define GOODBYE_NS  UINT64_C(2000000000) /* longest wait for the last answer at exit */
 #define SHOWN_MOST  80                   /* characters of an answer in an error */
 #define REMEDY_DEAD "see what the launcher has printed; start the job again"
 
@@ -23,15 +23,15 @@ struct pmi_session {
     struct pmi_wire wire;
     const struct pmi_dialect *dialect; /* NULL: not connected */
     struct pmi_identity self;
-    enum pmi_request awaited; /* whose answer has not come */
-    enum pmi_request queued;  /* follows as soon as an answer that nobody wants has come */
+    enum pmi_request awaited; /* the request whose answer has not come */
+    enum pmi_request queued;  /* sent when the awaited answer, no longer wanted, has come */
     char queued_text[PMI_REQUEST_MOST];
-    pid_t pid;    /* the process that has connected it */
-    dev_t device; /* of the socket: the number may lead to another file by now */
+    pid_t pid;    /* the process that has connected to the server */
+    dev_t device; /* of the socket, to recognise it: its descriptor may have been reused */
     ino_t inode;
     unsigned contexts;
-    bool held;     /* a context uses it */
-    char why[200]; /* it has failed; "": it has not */
+    bool held;     /* a context uses the session */
+    char why[200]; /* why the session has failed; "": it has not */
 };
 
 static struct pmi_session the_session = {.wire = {.fd = -1}};
@@ -51,7 +51,7 @@ static int report(const struct pmi_session *s, const struct bootstrap_events *ev
                         "%s", s->why);
 }
 
-/* Nothing can be said to the server from now on. */
+/* Fails since the server has closed the connection. All later requests fail, too. */
 static int fail_closed(struct pmi_session *s, const struct bootstrap_events *events)
 {
     snprintf(s->why, sizeof s->why,
@@ -62,7 +62,8 @@ static int fail_closed(struct pmi_session *s, const struct bootstrap_events *eve
     return report(s, events);
 }
 
-/* Fails because of what the server has answered, of which the printable part is shown. */
+/* Fails because of an answer that is not the expected one. The error shows its first characters,
+ * with '?' for those that cannot be printed. */
 static int fail_answer(struct pmi_session *s, const struct bootstrap_events *events,
                        enum pmi_request what, const char *answer)
 {
@@ -108,8 +109,9 @@ int ncoll__pmi_request(struct pmi_session *s, const struct bootstrap_events *eve
     return NCOLL_OK;
 }
 
-/* Returns true if this is the answer to the request. Its rc counts, unless it says that there is no
- * such value. */
+/* Returns true if this is an answer to the request, and the request has succeeded. An rc other than
+ * 0 is accepted where the caller checks it: it may mean that there is no such value, or no such
+ * version. */
 static bool fits(const struct pmi_session *s, enum pmi_request what, const char *answer)
 {
     static const struct pmi_dialect lines = {.separator = ' '};
@@ -122,7 +124,7 @@ static bool fits(const struct pmi_session *s, enum pmi_request what, const char 
     return rc == 0 || what == PMI_GET || what == PMI_NODES || what == PMI_HELLO;
 }
 
-/* Receives the next answer, wanted or not. */
+/* Receives the answer to the latest request that was sent, even if no caller wants it any more. */
 static int receive(struct pmi_session *s, const struct bootstrap_events *events)
 {
     enum pmi_request what = s->awaited;
@@ -161,7 +163,7 @@ int ncoll__pmi_answer(struct pmi_session *s, const struct bootstrap_events *even
     return rc;
 }
 
-/* Waits for the answer until the deadline. */
+/* Waits for the answer to the latest request until the deadline. */
 static int await(struct pmi_session *s, const struct bootstrap_events *events, uint64_t deadline_ns,
                  const char **answer)
 {
@@ -196,7 +198,8 @@ void ncoll__pmi_session_wait(const struct pmi_session *s, uint64_t ns)
 
 /* ------------------------------------------------------------------ beginning and end --------- */
 
-/* Says hello, and learns what the server tells of this job. */
+/* Agrees with the server on the version, and learns what it tells of this job. *refused becomes
+ * true if the server does not speak the version. */
 static int introduce(struct pmi_session *s, const struct bootstrap_events *events,
                      uint64_t deadline_ns, bool *refused)
 {
@@ -244,7 +247,7 @@ static int connect_session(struct pmi_session *s, const struct bootstrap_events 
     s->inode = file.st_ino;
     s->why[0] = '\0';
     int rc = introduce(s, events, deadline_ns, refused);
-    if (rc != NCOLL_OK && *refused) { /* another version may follow */
+    if (rc != NCOLL_OK && *refused) { /* the caller may try another version */
         ncoll__pmi_wire_free(&s->wire);
         s->dialect = NULL;
         s->why[0] = '\0';
@@ -252,7 +255,8 @@ static int connect_session(struct pmi_session *s, const struct bootstrap_events 
     return rc;
 }
 
-/* Takes the session, when no other context of this process has it. */
+/* Takes the session for a context. Waits until the deadline while another context of this process
+ * has it. Returns false if the deadline has passed. */
 static bool hold(struct pmi_session *s, const struct bootstrap_events *events, uint64_t deadline_ns)
 {
     for (;;) {
@@ -343,10 +347,10 @@ void ncoll__pmi_session_forget(void)
     the_session = (struct pmi_session){.wire = {.fd = -1}};
 }
 
-/* Takes leave of the server at exit, or when the library is unloaded. It does not
- * after a fence that this rank has given up, whose end may never come; the launcher then ends the
- * job. A forked child does
- * not do it, and neither does a process whose MPI has done it and closed the socket. */
+/* Sends PMI_FINALIZE at exit, or when the library is unloaded. It is not sent if this rank has
+ * given up waiting for a fence, whose end may never come; the launcher then ends the job. It is not
+ * sent either by a forked child, or if MPI in this process has finalized PMI and closed the
+ * socket. */
 __attribute__((destructor)) static void finalize(void)
 {
     const struct bootstrap_events quiet = {NULL, ignore, NULL, real_ns};

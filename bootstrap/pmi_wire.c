@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define FRAME      6u /* characters of a length */
+#define FRAME      6u /* characters of the length before a message */
 #define ROOM_FIRST 2048u
 
 void ncoll__pmi_wire_free(struct pmi_wire *wire)
@@ -32,7 +32,7 @@ bool ncoll__pmi_wire_send(struct pmi_wire *wire, const char *text)
     return true;
 }
 
-/* Returns true if all was sent. */
+/* Sends what is left of the message. Returns true if all was sent. */
 static bool flush(struct pmi_wire *wire)
 {
     while (wire->out_at < wire->out_len) {
@@ -83,7 +83,7 @@ static size_t framed_left(struct pmi_wire *wire)
     return wire->in_need - wire->in_len;
 }
 
-/* Removes the frame, or the end of the line. */
+/* Ends the receipt of a message: removes its length (version 2) or its newline. */
 static enum pmi_received finish(struct pmi_wire *wire)
 {
     if (wire->framed) {
@@ -96,7 +96,8 @@ static enum pmi_received finish(struct pmi_wire *wire)
     return PMI_MESSAGE;
 }
 
-/* Returns how many bytes to take from the socket: not more than belong to this message. */
+/* Returns how many bytes to take from the socket: not more than belong to this message. *n becomes
+ * the result of recv(). */
 static size_t peek(struct pmi_wire *wire, ssize_t *n)
 {
     size_t want = wire->framed ? framed_left(wire) : wire->in_room - wire->in_len - 1;

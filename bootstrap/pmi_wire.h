@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The connection to the PMI server of a launcher: messages of text over a socket that the launcher
- * has opened before it started this process. In version 1 a message is a line. In version 2 six
- * characters with the length go before it.
+ * has opened before it started this process. In version 1 a message is a line. In version 2 its
+ * length goes before it, in six characters.
  *
- * The socket stays as the launcher made it, since an MPI in this process may use it, too: nothing is
- * read beyond the message that is awaited, and no flag is changed.
+ * The socket stays as the launcher made it, since an MPI in this process may use it, too: nothing
+ * is read beyond the message that is awaited, and no flag is changed.
  */
 #ifndef NCOLL_BOOTSTRAP_PMI_WIRE_H
 #define NCOLL_BOOTSTRAP_PMI_WIRE_H
@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* More than any server sends. A longer message did not come from one. */
+/* More bytes than a message of any server has: a longer message is refused. */
 #define PMI_MESSAGE_MOST 65536u
 
 enum pmi_received {
@@ -28,8 +28,9 @@ enum pmi_received {
 struct pmi_wire {
     int fd;
     bool framed; /* lengths go before messages (version 2) */
-    char *in;    /* what has come of the next message; its end is 0 once it is whole */
-    size_t in_len, in_room, in_need; /* in_need: of a framed message, with its length; 0: unknown */
+    char *in;    /* what has come of the next message; a whole one ends with a 0 */
+    /* in_need: the bytes of a framed message with its length; 0: not known yet */
+    size_t in_len, in_room, in_need;
     char *out;
     size_t out_len, out_at;
     int error; /* errno; 0: the server has closed the socket */
@@ -37,12 +38,12 @@ struct pmi_wire {
 
 void ncoll__pmi_wire_free(struct pmi_wire *wire);
 
-/* Begins to send a message, without its frame or end of line. There must be none under way. Returns
- * false if there is no memory. */
+/* Begins to send a message. text: the message without its length or newline. No other message may
+ * be under way. Returns false if there is no memory. */
 bool ncoll__pmi_wire_send(struct pmi_wire *wire, const char *text);
 
-/* Sends what is left, and receives. The message stays in wire.in until the next call. Never
- * blocks. */
+/* Sends what is left of the message, and receives the next one, which stays in wire.in until the
+ * next call. Never blocks. */
 enum pmi_received ncoll__pmi_wire_receive(struct pmi_wire *wire);
 
 /* Sleeps until there may be something to send or receive, but at most for ns nanoseconds. */

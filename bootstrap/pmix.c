@@ -7,9 +7,10 @@
 #include "bootstrap/pmix_session.h"
 
 /*
- * Keys live as long as the job, in one name space per process. So the contexts of a process need
- * numbers that are the same on all ranks. Creating contexts is collective over the job and has the
- * same order on all ranks, so the process counts its contexts.
+ * The number of contexts that this process has opened. PMIx keys live as long as the job, in one
+ * name space per process, so the keys of a context contain its number. The number is the same on
+ * all ranks, since creating contexts is collective over the job and has the same order on all
+ * ranks.
  */
 static _Atomic unsigned contexts;
 
@@ -124,7 +125,7 @@ static void pmix_traffic(const struct bootstrap *b, struct bootstrap_traffic *ou
     *out = ((const struct pmix *)b)->traffic;
 }
 
-/* Gives back what only exchanges need. */
+/* Frees what only exchanges need. */
 static void pmix_finish(struct bootstrap *b)
 {
     struct pmix *p = pmix_of(b);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Exchanges: blobs on the board, one parcel a node, a fence. */
+/* Exchanges under PMIx: ranks leave their blobs on the board of their node, the leader of each node
+ * publishes one parcel, and a fence follows. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,22 +12,24 @@
 #include "bootstrap/pmix_missing.h"
 #include "bootstrap/pmix_session.h"
 
-/* The leader looks again after this time, though nobody has woken it. */
+/* The longest sleep of a leader that waits for its mates, in nanoseconds: then it looks again,
+ * though none has woken it. */
 #define LOOK_NS UINT64_C(20000000)
-/* The leader names late ranks to other nodes after this time. */
+/* The leader of a node tells other nodes which of its mates are late after this time, in
+ * nanoseconds. */
 #define LATE_NS UINT64_C(100000000)
 
-/* If each rank needs few blobs, a fence that collects brings all of them to this many nodes, at
- * most; see docs/scale.md for the measurement. */
+/* The most nodes to all of which the fence brings all blobs, if each rank needs only few of them;
+ * see docs/scale.md for the measurement. */
 #define COLLECT_NODES 64
 
 struct fence {
     _Atomic int holders;
-    _Atomic bool ended; /* released after status */
+    _Atomic bool ended; /* set with release order after status */
     pmix_status_t status;
 };
 
-/* The first late rank of a node, as its leader publishes it. */
+/* The first late rank of a node and the number of its late ranks, as its leader publishes them. */
 struct late {
     int32_t rank, count;
 };
@@ -39,7 +42,7 @@ static int no_memory(struct pmix *p, size_t bytes)
                           "no memory to exchange %zu bytes with the other ranks", bytes);
 }
 
-/* Adds the blob of a mate that lies on the board, or of this rank. */
+/* Adds a blob to a parcel: that of this rank, or that of a mate, if it is on the board. */
 static void add_blob(struct pmix *p, struct blob *parcel, struct last_blob *last, int rank)
 {
     const struct kept *own = &p->keep.blobs[p->base.rank];
@@ -51,7 +54,7 @@ static void add_blob(struct pmix *p, struct blob *parcel, struct last_blob *last
         ncoll__node_parcel_add(parcel, last, rank, bytes, len);
 }
 
-/* Publishes the blobs of a node, or that of this rank alone. */
+/* Publishes a parcel: the blobs of this rank's node (of_node), or its own blob alone. */
 static int put_parcel(struct pmix *p, bool of_node, pmix_scope_t scope)
 {
     struct last_blob last = {0};
@@ -76,7 +79,7 @@ static void let_go(struct fence *fence)
         free(fence);
 }
 
-/* PMIx calls it on its own thread. */
+/* Called by PMIx, on its own thread, when the fence has ended. */
 static void on_fence(pmix_status_t status, void *arg)
 {
     struct fence *fence = arg;
@@ -88,9 +91,10 @@ static void on_fence(pmix_status_t status, void *arg)
 }
 
 /*
- * True if the fence is to bring all parcels to all nodes. On one node there are none. If each rank
- * needs all blobs, a node would have to ask each other node otherwise. If each rank needs few, a
- * node asks only for some of the parcels; that is less on many nodes. All ranks decide alike.
+ * Returns true if the fence is to bring all parcels to all nodes. All ranks decide alike. In a job
+ * on one node there are no parcels. If each rank needs all blobs, each node would otherwise have to
+ * ask every other node. If each rank needs few blobs, a node asks only for some of the parcels; on
+ * many nodes that is less work.
  */
 static bool collects(const struct pmix *p)
 {
@@ -147,14 +151,14 @@ static int end_fence(struct pmix *p)
     p->fence = NULL;
     int rc = status == PMIX_SUCCESS ? NCOLL_OK : fail_fence(p, status);
     p->step = STEP_ENDED;
-    /* what the others have left on the board before they began the fence is seen now */
+    /* from now on this rank sees what others left on the board before they entered the fence */
     (void)atomic_load_explicit(&p->board.memory->arrived, memory_order_acquire);
     return rc;
 }
 
 /* ------------------------------------------------------------------ the exchange -------------- */
 
-/* Leaves the blob on the board. */
+/* Leaves this rank's blob on the board. Returns NCOLL_TIMEOUT, or an error. */
 static int leave_blob(struct pmix *p)
 {
     const struct kept *own = &p->keep.blobs[p->base.rank];
@@ -162,7 +166,7 @@ static int leave_blob(struct pmix *p)
     int rc = NCOLL_OK;
 
     p->next_node = p->shares ? p->mates.own : 0;
-    /* A leader publishes its blob with those of the others. */
+    /* A leader publishes its blob in the parcel of its node. */
     if (!pmix_leads(p) && p->base.ranks > 1 && (!p->shares || !fits))
         rc = put_parcel(p, false, PMIX_GLOBAL);
     if (rc != NCOLL_OK)
@@ -174,8 +178,8 @@ static int leave_blob(struct pmix *p)
     return NCOLL_TIMEOUT;
 }
 
-/* The leader: tells the ranks of other nodes which of its mates are late. After the first time it
- * does so at ever longer intervals. */
+/* On the leader: tells the ranks of other nodes which of its mates are late, first after LATE_NS,
+ * then at ever longer intervals. */
 static int name_late(struct pmix *p, int member, int count)
 {
     struct late late = {p->mates.ranks[member], count};
@@ -189,8 +193,8 @@ static int name_late(struct pmix *p, int member, int count)
     return ncoll__pmix_put(p, PMIX_REMOTE, key, &late, sizeof late);
 }
 
-/* The leader: waits for its mates, and publishes the parcel of the node. Ranks that are not on the
- * board need it even on this node. */
+/* On the leader: waits for its mates, and publishes the parcel of the node. Ranks that are not on
+ * the board need it even if all ranks are on this node. */
 static int gather(struct pmix *p)
 {
     const struct board_memory *m = p->board.memory;
@@ -245,7 +249,8 @@ int ncoll__pmix_exchange_test(struct bootstrap *b)
     return rc;
 }
 
-/* Sleeps until PMIx has called back; the leader until its mates have come. */
+/* Sleeps until PMIx has called back or, on a leader that gathers blobs, until its mates have come;
+ * but at most for ns nanoseconds. */
 void ncoll__pmix_wait(struct bootstrap *b, uint64_t ns)
 {
     struct pmix *p = pmix_of(b);
@@ -266,7 +271,8 @@ void ncoll__pmix_exchange_drop(struct pmix *p)
 
 /* ------------------------------------------------------------------ who is missing ------------ */
 
-/* Asks a leader which of its mates are late. */
+/* Gets what a leader has published of late ranks of its node. If it has published nothing, the
+ * leader itself is late. */
 static struct late late_of(struct pmix *p, int leader)
 {
     struct late late = {leader, 1};
@@ -280,7 +286,7 @@ static struct late late_of(struct pmix *p, int leader)
     if (ncoll__pmix_missing(&p->self, &leader, 1, key, &missing) != 0)
         return late;
     struct pmix_fetch *fetch = ncoll__pmix_fetch_start(&p->self, leader, key);
-    /* It is known to this process now, so the answer comes at once. */
+    /* ncoll__pmix_missing() has got the value, so the answer comes at once. */
     for (int i = 0; fetch != NULL && i < 100; i++) {
         uint32_t news = atomic_load(&ncoll__pmix_news);
         if (ncoll__pmix_fetch_test(fetch, &status, &bytes, &len)) {
@@ -296,7 +302,8 @@ static struct late late_of(struct pmix *p, int leader)
     return late.rank >= 0 && late.rank < p->base.ranks ? late : (struct late){leader, 1};
 }
 
-/* Adds the late ranks of other nodes, of which only the leaders publish. */
+/* Adds the number of late ranks of other nodes to *count. Only leaders publish something, so they
+ * are asked. lowest: the lowest late rank of this node. Returns the lowest of all nodes. */
 static int missing_elsewhere(struct pmix *p, int lowest, int *count)
 {
     const struct node_board *board = &p->board;

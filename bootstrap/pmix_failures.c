@@ -31,7 +31,8 @@ static void mark(struct pmix_failures *f, const pmix_proc_t *proc)
     ncoll__pmix_raise_news();
 }
 
-/* PMIx calls it on its own thread. Events are chained: PMIx waits for `done` before it goes on. */
+/* The event handler, which PMIx calls on its own thread. It has to call `done`: PMIx waits for that
+ * before it handles further events. */
 static void on_event(size_t handler, pmix_status_t status, const pmix_proc_t *source,
                      pmix_info_t info[], size_t ninfo, pmix_info_t results[], size_t nresults,
                      pmix_event_notification_cbfunc_fn_t done, void *done_arg)
@@ -49,7 +50,7 @@ static void on_event(size_t handler, pmix_status_t status, const pmix_proc_t *so
         else if (is_key(&info[i], PMIX_EXIT_CODE))
             exit_code = info[i].value.data.integer;
     }
-    /* this code is also used for a process that leaves in order */
+    /* the launcher also reports a process that ends in order by this code */
     bool leaves = status == PMIX_EVENT_PROC_TERMINATED && exit_code == 0;
     if (f != NULL && !leaves)
         mark(f, affected != NULL ? affected : source);

@@ -20,7 +20,7 @@ struct pmix_failures {
     size_t handler;       /* PMIx's number for the handler */
     _Atomic int reported; /* entries of the list that the handler has written */
     int taken;            /* entries that the user's thread has read */
-    int *list;            /* [ranks] */
+    int *list;            /* [ranks] the failed ranks, in the order of the reports */
     bool *known;          /* [ranks] used by the handler: a launcher may report a rank twice */
 };
 

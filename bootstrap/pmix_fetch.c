@@ -9,7 +9,8 @@
 #include "bootstrap/pmix_session.h"
 
 /* A request for data. The answer comes on PMIx's thread, perhaps after the context was destroyed,
- * perhaps never. So both sides own the request, and the last one frees it. */
+ * perhaps never. So the context and the callback both own the request, and the last one frees
+ * it. */
 struct pmix_fetch {
     _Atomic int holders;
     _Atomic bool answered; /* set with release order after the other fields */
@@ -39,7 +40,7 @@ static pmix_status_t copy(struct pmix_fetch *f, const pmix_value_t *value)
     return PMIX_SUCCESS;
 }
 
-/* PMIx calls it on its own thread and keeps the value. */
+/* Called by PMIx, on its own thread, with the answer. The value stays PMIx's. */
 static void on_value(pmix_status_t status, pmix_value_t *value, void *arg)
 {
     struct pmix_fetch *f = arg;

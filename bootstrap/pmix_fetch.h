@@ -13,8 +13,8 @@ struct pmix_fetch;
 
 /* Starts a fetch. Returns NULL if there is no memory. */
 struct pmix_fetch *ncoll__pmix_fetch_start(const pmix_proc_t *self, int rank, const char *key);
-/* Returns false while there is no answer. If *status is PMIX_SUCCESS, *bytes (at least one, from
- * malloc) belong to the caller. */
+/* Returns false while there is no answer. If *status is PMIX_SUCCESS, *bytes (from malloc, never
+ * NULL) belong to the caller. */
 bool ncoll__pmix_fetch_test(struct pmix_fetch *f, pmix_status_t *status, unsigned char **bytes,
                             size_t *len);
 /* Ends a fetch, answered or not. */

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Gets the blobs of other ranks: from the board, if they are on this node, from the parcels of other
- * nodes, or from what ranks apart have published themselves. */
+/* Gets the blobs of other ranks under PMIx: from the board, if they are on this node; from the
+ * parcels of other nodes; or from what ranks apart have published themselves. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "bootstrap/node_parcel.h"
 #include "bootstrap/pmix.h"
 
-/* A flight may take this long. If it was for all ranks of the node, each of them then tries by
- * itself, for as long again. */
+/* The longest time of a request, in nanoseconds. If a request for all ranks of the node takes
+ * longer, each of them asks by itself, for as long again. */
 #define FLIGHT_NS (BOOTSTRAP_GET_NS / 2)
 
-/* ------------------------------------------------------------------ what is here -------------- */
+/* ------------------------------------------------------------------ blobs that are here ------- */
 
 static const void *find(const struct pmix *p, int rank, size_t *len)
 {
@@ -24,7 +24,8 @@ static const void *find(const struct pmix *p, int rank, size_t *len)
     return ncoll__node_board_get(&p->board, p->k, rank, len);
 }
 
-/* Keeps a blob: on the board for all ranks of the node, or for this rank alone. */
+/* Keeps a blob: on the board for all ranks of the node, or for this rank alone. Returns false if
+ * there is no memory. */
 static bool keep(struct pmix *p, bool for_all, int rank, const void *bytes, size_t len)
 {
     if (for_all)
@@ -32,7 +33,8 @@ static bool keep(struct pmix *p, bool for_all, int rank, const void *bytes, size
     return p->keep.blobs[rank].bytes != NULL || ncoll__keep_copy(&p->keep, rank, bytes, len);
 }
 
-/* Takes a parcel apart, which has blobs of the ranks of one node only. */
+/* Unpacks a parcel and keeps its blobs. All of them must be of the node of the rank that has
+ * published it. */
 static pmix_status_t unpack(struct pmix *p, const struct flight *f, const void *bytes, size_t len)
 {
     struct parcel_reader reader = {.bytes = bytes, .len = len};
@@ -56,7 +58,7 @@ static pmix_status_t unpack(struct pmix *p, const struct flight *f, const void *
     return status;
 }
 
-/* ------------------------------------------------------------------ flights ------------------- */
+/* ------------------------------------------------------------------ requests ------------------ */
 
 static struct flight *free_flight(struct pmix *p)
 {
@@ -74,7 +76,7 @@ static bool is_under_way(const struct pmix *p, int rank)
     return false;
 }
 
-/* Begins to fetch what a rank has published, unless too much is under way. */
+/* Begins to fetch what a rank has published, with the free entry f. */
 static void fetch(struct pmix *p, struct flight *f, int rank, int node, bool for_all)
 {
     struct pmix_fetch *started = ncoll__pmix_fetch_start(&p->self, rank, p->key);
@@ -90,7 +92,8 @@ static void fetch(struct pmix *p, struct flight *f, int rank, int node, bool for
     *f = (struct flight){started, rank, node, for_all, pmix_now(p)};
 }
 
-/* Begins to fetch for this rank alone, unless that is under way. */
+/* Begins to fetch what a rank has published for this rank alone, unless that is under way or there
+ * is no free entry. */
 static void fetch_for_self(struct pmix *p, int rank, int node)
 {
     struct flight *f = free_flight(p);
@@ -123,7 +126,8 @@ static void land(struct pmix *p, struct flight *f, pmix_status_t status, const v
     }
 }
 
-/* Begins with the parcels of this rank's share, if all ranks need all. */
+/* Begins to fetch those parcels of this rank's share that no rank has claimed, as far as there are
+ * free entries. Called if all ranks need all blobs. */
 static void fetch_share(struct pmix *p)
 {
     int nodes = p->board.memory->nodes, step = p->shares ? p->mates.n : 1;
@@ -159,7 +163,8 @@ static void progress(struct pmix *p)
 
 /* ------------------------------------------------------------------ looking for a blob -------- */
 
-/* True if another rank of this node, which has claimed a parcel, takes too long. */
+/* Returns true if this rank has waited too long for another rank of its node, which has claimed the
+ * parcel with the blob of `rank`. */
 static bool waited_enough(struct pmix *p, int rank)
 {
     uint64_t now_ns = pmix_now(p);
@@ -172,14 +177,14 @@ static bool waited_enough(struct pmix *p, int rank)
 }
 
 /* Begins to fetch the parcel of a rank's node, or what the rank has published by itself. Returns
- * the rank that is asked. */
+ * the rank that publishes the value: the leader of the node, or the rank itself. */
 static int look_for(struct pmix *p, int rank)
 {
     int node = p->board.node_of[rank], leader = p->board.leader[node];
     bool on_board = p->shares && node == p->board.node_of[p->base.rank];
     struct flight *f = free_flight(p);
 
-    if (on_board || p->fetched[node] == p->k) { /* it is apart */
+    if (on_board || p->fetched[node] == p->k) { /* the rank is apart */
         fetch_for_self(p, rank, -1);
         return rank;
     }
@@ -203,8 +208,8 @@ static int look_for(struct pmix *p, int rank)
 }
 
 /*
- * A fence may succeed without a rank that died before the others came. There is no blob then, now or
- * later; either the answer says so, or there is no answer.
+ * Fails since the blob of a rank cannot be got. A fence may succeed without a rank that died before
+ * the others came. Its blob never comes then: PMIx answers that there is none, or does not answer.
  */
 static int fail_get(struct pmix *p, int rank)
 {

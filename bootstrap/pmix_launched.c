@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* This function is apart from pmix.c, so that a library built without PMIx can still tell the user
- * that it is missing. */
+/* This function has a file of its own, so that a library built without PMIx can still tell the user
+ * that PMIx support is missing. */
 #include <stdlib.h>
 
 #include "bootstrap/bootstrap.h"

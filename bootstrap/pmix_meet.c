@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How the ranks of a node find their board. */
+/* The ranks of a node find their board under PMIx. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +9,8 @@
 #include "bootstrap/pmix.h"
 
 #define ASK_AGAIN_NS UINT64_C(2000000)
-/* A mate that is apart publishes its first blob, instead of leaving it on the board. The leader
- * looks for it after this time. */
+/* A mate that is apart publishes its first blob, instead of leaving it on the board. After this
+ * time, in nanoseconds, the leader looks for such blobs (strays). */
 #define STRAY_NS UINT64_C(1000000000)
 
 static void key_of_board(const struct pmix *p, char key[64])
@@ -18,8 +18,9 @@ static void key_of_board(const struct pmix *p, char key[64])
     snprintf(key, 64, "ncoll.%u.node", p->context);
 }
 
-/* Makes a board with what is known of the nodes. Returns 0, -errno, or 1: the nodes are not known,
- * so it cannot be shared. */
+/* Makes a board, and fills in its tables of nodes. shared: for all ranks of the node; otherwise for
+ * this rank alone. Returns 0, -errno, or 1: there can be no shared board, since the nodes are not
+ * known or there are no random bytes. */
 static int make_board(struct pmix *p, bool shared)
 {
     struct pmix_nodes nodes;
@@ -51,7 +52,7 @@ static int make_own_board(struct pmix *p)
 
 int ncoll__pmix_invite(struct pmix *p)
 {
-    struct segment_name name = {0}; /* no bytes: each mate makes a board of its own */
+    struct segment_name name = {0}; /* name.bytes 0: each mate makes a board of its own */
     char key[64];
 
     if (p->mates.own != 0)
@@ -65,7 +66,8 @@ int ncoll__pmix_invite(struct pmix *p)
     return rc == NCOLL_OK && !p->shares ? make_own_board(p) : rc;
 }
 
-/* Maps the leader's board, if it is one for these ranks. */
+/* Maps the board that the leader has named. Returns false if there is none, or if it was made for
+ * other numbers of ranks. */
 static bool attach(struct pmix *p, const unsigned char *bytes, size_t len)
 {
     struct segment_name name;
@@ -81,7 +83,8 @@ static bool attach(struct pmix *p, const unsigned char *bytes, size_t len)
     return p->shares;
 }
 
-/* The server holds the question until the leader has published, but not for ever. */
+/* The server delays the answer until the leader has published the board's name, but not for ever;
+ * after a failure this rank asks again. */
 int ncoll__pmix_meet(struct pmix *p)
 {
     uint64_t now_ns = pmix_now(p);
@@ -134,7 +137,7 @@ void ncoll__pmix_look_for_strays(struct pmix *p)
             continue;
         ncoll__pmix_fetch_end(p->strays[i]);
         p->strays[i] = NULL;
-        if (status != PMIX_SUCCESS) /* it is late, and is asked for again */
+        if (status != PMIX_SUCCESS) /* the mate is only late, and is asked again */
             continue;
         free(bytes);
         ncoll__node_board_set_apart(&p->board, i);

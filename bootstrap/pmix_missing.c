@@ -9,8 +9,8 @@
 #define STEPS   40
 #define STEP_NS 5000000
 
-/* An inquiry about several ranks. Answers come on PMIx's thread, some perhaps never, so the side that
- * ends last frees it. */
+/* Requests for a value of several ranks. Answers come on PMIx's thread, some perhaps never. The
+ * caller and each request hold the structure, and the last of them frees it. */
 struct inquiry {
     _Atomic int holders;
     _Atomic int answers;
@@ -35,7 +35,7 @@ static void note(struct answer *answer, bool present)
     let_go(inquiry);
 }
 
-/* PMIx calls it on its own thread and keeps the value. */
+/* Called by PMIx, on its own thread, with an answer. The value stays PMIx's. */
 static void on_value(pmix_status_t status, pmix_value_t *value, void *arg)
 {
     (void)value;

@@ -9,8 +9,8 @@ static int by_rank(const void *left, const void *right)
     return *(const int *)left - *(const int *)right;
 }
 
-/* Reads a list such as "0,8,1,9" of ranks, each once, and sorts it. Returns how many there are; 0: it
- * is no such list, or lacks `own`. */
+/* Reads a list of different ranks, such as "0,8,1,9", and sorts it. Returns the number of ranks; 0:
+ * the list is not valid, or lacks `own`. */
 static int read_list(const char *text, int ranks, int own, int *list)
 {
     bool found = false;
@@ -56,10 +56,11 @@ void ncoll__pmix_mates_free(struct pmix_mates *mates)
     *mates = (struct pmix_mates){0};
 }
 
-/* ------------------------------------------------------------------ what the server knows ----- */
+/* ------------------------------------------------------------------ questions to the server --- */
 
-/* Asks for a fact about a rank; of a text it gives a hash. PMIx_Resolve_peers() is not used: in
- * PMIx 4.2 it waits for itself. */
+/* Asks the server for a value of a rank; *fact becomes the number, or a hash of the text. Returns
+ * false if the server does not have it. PMIx_Resolve_peers() is not used, since it waits for itself
+ * in PMIx 4.2. */
 static bool ask(const pmix_proc_t *self, int rank, const char *key, uint64_t *fact)
 {
     pmix_value_t *value;
@@ -89,8 +90,9 @@ static bool ask_node(const pmix_proc_t *self, int rank, uint64_t *node)
 }
 
 /*
- * True if n ranks from `first` on are those of a node, and the first ones of that node: the first is
- * number 0 there, the last number n - 1. Ranks of a node are numbered in their order.
+ * Returns true if the n ranks from `first` on are on one node, and are its first n ranks: the first
+ * of them is number 0 of its node, and the last one number n - 1. The launcher numbers the ranks of
+ * a node in ascending order.
  */
 static bool is_block(const pmix_proc_t *self, int first, int n)
 {
@@ -103,8 +105,9 @@ static bool is_block(const pmix_proc_t *self, int first, int n)
 
 /* ------------------------------------------------------------------ all nodes ----------------- */
 
-/* Finds the nodes if each has as many ranks as this one, in a row; the last may have fewer. That
- * takes four questions a node. No node has two blocks, since each begins with its number 0. */
+/* Finds the nodes if each has as many ranks as this one, `each`, and their numbers follow each
+ * other; the last node may have fewer. This takes four questions to the server per node. No node
+ * has two such blocks, since a block begins with number 0 of its node. */
 static bool find_blocks(struct pmix_nodes *nodes, const pmix_proc_t *self, int ranks, int each)
 {
     nodes->n = 0;
@@ -133,7 +136,7 @@ static int by_node(const void *left, const void *right)
     return a->rank - b->rank;
 }
 
-/* Finds the nodes of ranks in any order, by a question for each rank. */
+/* Finds the nodes of ranks in any order, by one question to the server for each rank. */
 static bool find_each(struct pmix_nodes *nodes, const pmix_proc_t *self, int ranks)
 {
     struct named *named = malloc((size_t)ranks * sizeof *named);
@@ -155,7 +158,8 @@ static bool find_each(struct pmix_nodes *nodes, const pmix_proc_t *self, int ran
     return known;
 }
 
-/* The two ways of asking must agree about this node, or its mates would look for the wrong leader. */
+/* Returns true if `nodes` and `mates`, which come from different questions, agree about this node.
+ * Otherwise ranks of this node would look for the wrong leader. */
 static bool fits(const struct pmix_nodes *nodes, const struct pmix_mates *mates, int ranks)
 {
     int own = nodes->of[mates->ranks[mates->own]], there = 0, alike = 0;
@@ -176,7 +180,7 @@ bool ncoll__pmix_find_nodes(struct pmix_nodes *nodes, const pmix_proc_t *self, i
         ncoll__pmix_nodes_free(nodes);
         return false;
     }
-    if (mates->n == ranks) { /* all are on this node */
+    if (mates->n == ranks) { /* all ranks are on this node */
         nodes->n = 1;
         return true;
     }

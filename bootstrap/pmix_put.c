@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Publishing a value, and reporting what PMIx returns. */
+/* Publishes values, and reports failed calls of PMIx. */
 #include "bootstrap/pmix.h"
 
 int ncoll__pmix_fail(const struct bootstrap_events *events, const char *call, pmix_status_t status)
@@ -14,7 +14,7 @@ int ncoll__pmix_put(struct pmix *p, pmix_scope_t scope, const char *key, const v
 {
     pmix_value_t value = {
         .type = PMIX_BYTE_OBJECT,
-        /* put copies the bytes, and never writes to them */
+        /* PMIx_Put() copies the bytes, and never writes to them */
         .data.bo = {.bytes = (char *)(uintptr_t)bytes, .size = len},
     };
 

@@ -23,7 +23,7 @@ pmix_status_t ncoll__pmix_enter(pmix_proc_t *self)
 
     pmix_status_t status = PMIx_Init(self, NULL, 0);
     if (status == PMIX_SUCCESS && atomic_compare_exchange_strong(&holder, &none, getpid()))
-        (void)PMIx_Init(&same, NULL, 0); /* it only counts, so it cannot fail */
+        (void)PMIx_Init(&same, NULL, 0); /* this only raises the count of PMIx, so it cannot fail */
     return status;
 }
 

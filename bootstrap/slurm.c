@@ -12,11 +12,12 @@
 #include "bootstrap/launcher.h"
 #include "transport/because.h"
 
-/* From this number on steps are Slurm's own: the batch script, an interactive shell, and so on. */
+/* Steps from this number on are Slurm's own: the batch script, an interactive shell, and so on. */
 #define SLURM_STEPS_OF_ITS_OWN 0xfffffff0L
 
-/* The ports of a step are below those that the kernel gives to connections (from 32768 on), so that
- * these rarely have them. Two steps have the same ones, or none in common. */
+/* Each step uses one of PORT_SETS sets of PORTS ports, from PORT_FIRST on. Two steps have the same
+ * set, or no port in common. All are below the ports that the kernel gives to outgoing connections
+ * (from 32768 on), so connections rarely occupy them. */
 #define PORTS      8
 #define PORT_FIRST 10000u
 #define PORT_SETS  2800u
@@ -62,8 +63,8 @@ bool ncoll__slurm_first_host(const char *list, char *host, size_t size)
     return true;
 }
 
-/* Finds the host of task 0. On one node no name needs to be resolved, and no other host can
- * connect. */
+/* Finds the host of task 0. If the step has one node, this is 127.0.0.1: no name needs to be
+ * resolved, and no other host can connect. Returns false if the host is not known. */
 static bool find_host(char *host, size_t size)
 {
     const char *list = getenv("SLURM_STEP_NODELIST");
@@ -97,8 +98,8 @@ static bool reserved_ports(unsigned *first, unsigned *last)
     return true;
 }
 
-/* Chooses ports by the numbers of job and step, so that steps which run at the same time mostly have
- * different ones. */
+/* Chooses ports by the numbers of job and step, so that steps which run at the same time mostly
+ * have different ones. */
 static void choose_ports(long job, unsigned *first, unsigned *last)
 {
     uint64_t hash = ((uint64_t)job << 20 ^ (uint64_t)step()) * UINT64_C(0x9e3779b97f4a7c15);
@@ -114,7 +115,7 @@ bool ncoll__slurm_task(struct slurm_task *out)
     char host[ROOT_BYTES - 16];
     unsigned first, last;
 
-    /* a heterogeneous step has a list of nodes for each of its parts */
+    /* not supported: a heterogeneous step, with a list of nodes for each of its parts */
     if (ranks < 1 || ranks > INT_MAX || rank >= ranks || job < 0 || step() < 0 ||
         getenv("SLURM_HET_SIZE") != NULL || !find_host(host, sizeof host))
         return false;
@@ -147,5 +148,5 @@ static int slurm_open(const struct bootstrap_config *config, struct bootstrap **
     return ncoll__bootstrap_tcp.open(&tcp, out);
 }
 
-/* It has only open(), which makes a tcp bootstrap. */
+/* Has only open(), which makes a tcp bootstrap. */
 const struct bootstrap_ops ncoll__bootstrap_slurm = {.name = "slurm", .open = slurm_open};

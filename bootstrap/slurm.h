@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * srun without PMI: the ranks find each other by the tcp bootstrap, with what Slurm tells every task
- * of a step by variables. Rank 0 is on the first node of the step. Its port is one of those that
- * Slurm has reserved for the step (SLURM_STEP_RESV_PORTS), or one of PORTS that follow from the
- * numbers of job and step; rank 0 takes the first one that is free, and the others look for it at
- * all of them. Another job that listens there is not taken for this one, since ranks prove to each
- * other that they belong to one step (tcp_proof.h).
+ * The bootstrap under srun without PMI: the ranks find each other by the tcp bootstrap, with what
+ * Slurm tells every task of a step by environment variables. Rank 0 is on the first node of the
+ * step. Its port is one of those that Slurm has reserved for the step (SLURM_STEP_RESV_PORTS), or
+ * one of PORTS that follow from the numbers of job and step; rank 0 takes the first one that is
+ * free, and the others look for it at all of them. Another job that listens at one of them is not
+ * taken for this one, since ranks prove to each other that they belong to one step (tcp_proof.h).
  *
- * Without NCOLL_KEY the key consists of the numbers of job, step and user. These are no secret: they
- * keep other steps away, but not an attacker.
+ * Without NCOLL_KEY the key consists of the numbers of job, step and user. These are no secret:
+ * they keep other steps away, but not an attacker.
  */
 #ifndef NCOLL_BOOTSTRAP_SLURM_H
 #define NCOLL_BOOTSTRAP_SLURM_H
@@ -24,12 +24,12 @@ struct slurm_task {
     char key[96];
 };
 
-/* Finds out what Slurm tells. Returns false if this process is no task of a step, or if something is
- * missing. */
+/* Reads the environment variables of Slurm. Returns false if this process is no task of a step, or
+ * if a variable is missing. */
 bool ncoll__slurm_task(struct slurm_task *out);
 
-/* Returns the number of tasks of the step that this process is a task of; 0: it is none. A batch
- * script has SLURM_NTASKS and SLURM_PROCID 0, but belongs to no step. */
+/* Returns the number of tasks of the Slurm step that this process belongs to; 0: it belongs to
+ * none. A batch script has SLURM_NTASKS and SLURM_PROCID 0, but belongs to no step. */
 long ncoll__slurm_tasks(void);
 
 /* Finds the first host of a list such as "node[01-04,7]-ib,login", which is that of task 0. Returns

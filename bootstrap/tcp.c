@@ -49,7 +49,7 @@ void ncoll__tcp_depart(struct tcp *tcp, int rank, bool left, uint64_t started)
     tcp->departed.list[tcp->departed.count++] = (struct tcp_departure){rank, left, started};
 }
 
-/* Returns what a rank has named as its root cause; NULL: nothing so far. */
+/* Returns the root cause that a rank has named; NULL: it has named none so far. */
 static const struct tcp_root_cause *root_cause_of(const struct tcp *tcp, int rank)
 {
     for (int i = 0; i < tcp->root_causes.count; i++)
@@ -80,8 +80,9 @@ static bool has_departed(const struct tcp *tcp, int rank)
     return false;
 }
 
-/* Returns the root cause of a rank's failure. A rank that was named as a cause may itself have
- * given up because of another one. If ranks name each other, the first of them is the cause. */
+/* Returns the root cause of a rank's failure; -1: not known, or no rank. A rank that was named as a
+ * cause may itself have given up because of another one. If ranks name each other in a circle,
+ * returns the given rank. */
 int ncoll__tcp_culprit(const struct tcp *tcp, int rank)
 {
     bool gone = has_departed(tcp, rank);
@@ -93,7 +94,7 @@ int ncoll__tcp_culprit(const struct tcp *tcp, int rank)
             return gone ? rank : -1;
         if (cause->whom < 0 || cause->whom == rank)
             return cause->whom;
-        gone = true; /* the rank that names it reports its end */
+        gone = true; /* a rank that is named as a cause counts as gone */
         rank = cause->whom;
     }
     return first;

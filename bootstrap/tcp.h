@@ -28,7 +28,7 @@ struct tcp_departure {
     uint64_t started; /* number of exchanges that it took part in */
 };
 
-/* A rank that gives up, and the rank that is its root cause; -1: no rank is. */
+/* A rank that gives up, and `whom`, the rank that is the root cause of that; -1: no rank is. */
 struct tcp_root_cause {
     int rank, whom;
 };
@@ -37,7 +37,7 @@ struct tcp_root_cause {
  * cause. */
 #define TCP_LAST_WORD_MS 200
 
-/* The part that root and leaves have in common. */
+/* The part that the structures of root and leaves have in common. */
 struct tcp {
     struct bootstrap base;
     struct bootstrap_events events;
@@ -70,15 +70,16 @@ extern const struct bootstrap_ops ncoll__tcp_root, ncoll__tcp_leaf;
 
 /* ------------------------------------------------------------------ tcp.c -------------------- */
 
-/* Returns false if there is no memory; nothing needs to be freed then. The config's rank, ranks and
- * root have been checked. */
+/* Initialises the common part. Returns false if there is no memory; nothing needs to be freed then.
+ * The caller has checked the config's rank, ranks and root. */
 bool ncoll__tcp_init(struct tcp *tcp, const struct bootstrap_ops *ops,
                      const struct bootstrap_config *config);
 void ncoll__tcp_free(struct tcp *tcp);
 
-/* Notes a departure. The first one of a rank counts. */
+/* Notes a departure. Only the first one of a rank counts. */
 void ncoll__tcp_depart(struct tcp *tcp, int rank, bool left, uint64_t started);
-/* Notes the rank that another one names as the root cause. The first one counts. */
+/* Notes that `rank` names the rank `whom` as its root cause. Only the first one of a rank
+ * counts. */
 void ncoll__tcp_note_root_cause(struct tcp *tcp, int rank, int whom);
 /* Returns the root cause of a rank's end, as far as this rank knows it; otherwise -1. */
 int ncoll__tcp_culprit(const struct tcp *tcp, int rank);
@@ -88,16 +89,18 @@ bool ncoll__tcp_hear_root_cause(struct tcp *tcp, const struct tcp_frame *frame, 
 /* Returns NCOLL_TIMEOUT, or the error of the pending exchange if a rank that it needs is gone. */
 int ncoll__tcp_check_departed(struct tcp *tcp);
 
-/* Returns the milliseconds until the deadline of open(), but at most a tick; 0: it is over. */
+/* Returns the milliseconds until the deadline of open(), but at most 20 (a tick); 0: the deadline
+ * has passed. */
 int ncoll__tcp_tick_ms(const struct tcp *tcp);
-/* Returns the milliseconds until the deadline of open(), but at most most_ms; 0: it is over. */
+/* Returns the milliseconds until the deadline of open(), but at most most_ms; 0: the deadline has
+ * passed. */
 int ncoll__tcp_left_ms(const struct tcp *tcp, int most_ms);
 
-/* Returns the milliseconds for poll(), of a time that wait() was given. */
+/* Converts the nanoseconds that wait() was given to milliseconds for poll(), at most 1000. */
 int ncoll__tcp_wait_ms(uint64_t ns);
 
-/* Takes over a parcel, and keeps the blobs in it that are not kept yet. Returns false if it is not
- * valid, or there is no memory. */
+/* Takes over a parcel (tcp_parcel.h), and keeps those of its blobs that are not kept yet. Returns
+ * false if the parcel is not valid, or there is no memory. */
 bool ncoll__tcp_keep_parcel(struct tcp *tcp, unsigned char *bytes, size_t len);
 
 int ncoll__tcp_fail_memory(const struct bootstrap_events *events, int ranks);
@@ -110,7 +113,7 @@ void ncoll__tcp_traffic(const struct bootstrap *b, struct bootstrap_traffic *out
 
 /* ------------------------------------------------------------------ tcp_connect.c ------------ */
 
-/* Connects to the root, with further attempts until the deadline. Returns NCOLL_OK or an error. */
+/* Connects to the root; tries again until the deadline. Returns NCOLL_OK or an error. */
 int ncoll__tcp_connect(struct tcp *tcp, int *fd);
 
 #endif

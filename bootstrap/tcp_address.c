@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reads a port, and what ends it. Returns 0 if there is none. */
+/* Reads a port; *end becomes the end of its digits. Returns 0 if there is no port from 1 to
+ * 65535. */
 static int port_of(const char *text, const char **end)
 {
     size_t digits = strspn(text, "0123456789");
@@ -16,7 +17,7 @@ static int port_of(const char *text, const char **end)
     return port >= 1 && port <= 65535 ? (int)port : 0;
 }
 
-/* Reads one port, or the first and the last of several. */
+/* Reads one port, or a range of ports such as "7000-7007". */
 static bool parse_ports(const char *text, struct tcp_address *address)
 {
     const char *end;

@@ -8,11 +8,12 @@
 
 #include "bootstrap/tcp.h"
 
-#define ATTEMPT_MS 2000 /* for one address, before the next one is tried */
-#define PAUSE_MS   20   /* between attempts */
-#define AWAY_MS    100  /* the same, if another job listens at one of the ports */
+#define ATTEMPT_MS 2000 /* limit for one address, before the next one is tried */
+#define PAUSE_MS   20   /* pause between attempts */
+#define AWAY_MS    100  /* the same, if another job may listen at one of the ports */
 
-/* Resolves the host name, and tells errors that may pass from those that will not. */
+/* Resolves the host name. Tries again after errors that may pass, until the deadline. Returns
+ * NCOLL_OK or an error. */
 static int resolve(const struct tcp *tcp, struct addrinfo **found)
 {
     const struct tcp_address *address = &tcp->address;
@@ -34,8 +35,8 @@ static int resolve(const struct tcp *tcp, struct addrinfo **found)
                             error == EAI_SYSTEM ? strerror(errno) : gai_strerror(error));
 }
 
-/* True if the connection is connected to itself: if nothing listens at a port of this host, the
- * connection may get the same port for its own end. */
+/* Returns true if the connection is connected to itself: if nothing listens at a port of this host,
+ * connect() may choose the same port for its own end. */
 static bool is_to_itself(int fd)
 {
     struct sockaddr_storage own = {0}, other = {0};
@@ -85,8 +86,8 @@ static int attempt(const struct tcp *tcp, const struct addrinfo *to, int *out)
     return 0;
 }
 
-/* Tries all addresses of the host, one port after the other, from the one whose turn it is to the
- * last. Returns 0 and the socket, or an errno. */
+/* Tries all addresses of the host, one port after the other, from the selected one to the last.
+ * Returns 0 and the socket, or an errno. */
 static int attempt_ports(struct tcp *tcp, struct addrinfo *found, int *fd)
 {
     struct tcp_address *address = &tcp->address;

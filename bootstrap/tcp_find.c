@@ -9,17 +9,18 @@
 #define PAUSE_MS      20
 #define PAUSE_MOST_MS 500
 
-/* The longest time in which a leaf tries to reach its parent in the tree of tcp_relay.h. */
+/* The longest time, in nanoseconds, in which a leaf tries to reach its parent in the tree of
+ * tcp_relay.h. */
 #define PARENT_NS UINT64_C(3000000000)
 
-/* If there are several ports, a leaf turns to the next one when it has heard nothing at one for this
- * time; it doubles each time. */
+/* If there are several ports, a leaf goes on to the next one when it has heard nothing at one for
+ * this time, in nanoseconds; the time doubles each time. */
 #define HEAR_NS UINT64_C(1000000000)
 
-/* The longest sleep of a leaf that waits for the root. Any frame wakes it. */
+/* The longest sleep of a leaf that waits for the root, in milliseconds. Any frame wakes it. */
 #define WAIT_MS 200
 
-/* The longest time that a leaf that gives up waits for the answer of rank 0. */
+/* The longest time, in nanoseconds, that a leaf which gives up waits for the answer of rank 0. */
 #define ANSWER_NS UINT64_C(3000000000)
 
 static int fail_open(struct leaf *leaf)
@@ -61,8 +62,9 @@ static int fail_open(struct leaf *leaf)
                         leaf->tcp.timeout_s);
 }
 
-/* Gives up when time is up. Rank 0 answers with the reason that it gives to all ranks; it may know
- * of a process that came and did not fit. NCOLL_OK: the last rank has just come. */
+/* Gives up at the deadline. Tells that to rank 0, which answers with the reason that it gives to
+ * all ranks: it may know of a process that came and did not fit. Returns an error; NCOLL_OK: the
+ * last rank has just come. */
 static int give_up(struct leaf *leaf)
 {
     const struct tcp *tcp = &leaf->tcp;
@@ -84,7 +86,8 @@ static int give_up(struct leaf *leaf)
     return leaf->ready ? NCOLL_OK : fail_open(leaf);
 }
 
-/* True if what listens at one of several ports has said nothing for too long. */
+/* If the process that listens at one of several ports has said nothing for too long, closes the
+ * connection and returns true. */
 static bool is_silent(struct leaf *leaf, uint64_t since_ns)
 {
     const struct tcp *tcp = &leaf->tcp;
@@ -98,8 +101,8 @@ static bool is_silent(struct leaf *leaf, uint64_t since_ns)
     return true;
 }
 
-/* Introduces this rank, and waits until the root has all ranks. NCOLL_TIMEOUT: this was not a
- * connection to the root. */
+/* Introduces this rank to the root, and waits until all ranks have joined. NCOLL_TIMEOUT: the other
+ * side was not the root. */
 static int join(struct leaf *leaf)
 {
     const struct tcp_frame hello = {
@@ -128,7 +131,8 @@ static int join(struct leaf *leaf)
     }
 }
 
-/* Waits for the connection to the parent. Without it rank 0 sends to this rank. */
+/* Waits until this rank is connected to its parent, for at most PARENT_NS. A rank without a parent
+ * gets its parcels from rank 0. */
 static void reach_parent(struct leaf *leaf)
 {
     const struct tcp *tcp = &leaf->tcp;
@@ -156,7 +160,8 @@ static void warn_turned_away(struct leaf *leaf)
     leaf->warned = true;
 }
 
-/* Connects until the root is found. Another process may have its address for a while. */
+/* Connects again and again until the root is found. Another process may have the root's address for
+ * a while. */
 int ncoll__tcp_find_root(struct leaf *leaf)
 {
     struct tcp_address *address = &leaf->tcp.address;
@@ -176,7 +181,7 @@ int ncoll__tcp_find_root(struct leaf *leaf)
         if (rc != NCOLL_TIMEOUT)
             return rc;
         ncoll__tcp_address_turn(address, address->which + 1);
-        if (address->which > 0) /* another one may be that of rank 0 */
+        if (address->which > 0) /* the next port may be that of rank 0 */
             continue;
         warn_turned_away(leaf);
         for (int ms = 0; ms < pause_ms; ms += tick_ms) {

@@ -9,7 +9,8 @@
 
 #include "bootstrap/tcp_root.h"
 
-/* Rank 0 listens for this time after a failure, to tell ranks that come late. */
+/* After a failure rank 0 goes on listening for this time, in nanoseconds, to tell ranks that come
+ * late. */
 #define LINGER_NS UINT64_C(1000000000)
 
 static uint64_t now_ns(const struct root *root)
@@ -23,10 +24,10 @@ static void progress(struct root *root, int wait_ms)
     ncoll__tcp_root_progress(root, wait_ms);
 }
 
-/* ------------------------------------------------------------------ the whole ---------------- */
+/* ------------------------------------------------------------------ joining ------------------ */
 
-/* Writes the number of missing ranks besides the lowest, as in " and 3 more"; "" if there is
- * one. */
+/* Writes the number of missing ranks besides the lowest one, as in " and 3 more"; "" if only one is
+ * missing. */
 static void name_more(int count, char more[48])
 {
     more[0] = '\0';
@@ -34,8 +35,8 @@ static void name_more(int count, char more[48])
         snprintf(more, 48, " and %d more", count - 1);
 }
 
-/* Refuses the job since ranks are missing, with what is known of processes that came in their
- * place. */
+/* Refuses the job since ranks are missing. The cause also tells what is known of processes that
+ * came in their place. */
 static void refuse_for_missing(struct root *root, const char *when, ...)
     __attribute__((format(printf, 2, 3)));
 static void refuse_for_missing(struct root *root, const char *when, ...)
@@ -94,7 +95,8 @@ static void remind(struct root *root)
                     missing, more, (double)tcp->reminder.after_ns / 1e9, tcp->timeout_s);
 }
 
-/* Refuses the ranks that have come and, for a while, those that come later. Returns the error. */
+/* Refuses the ranks that have come and, for a while, those that come later. Returns the error of
+ * the job. */
 static int refuse_all(struct root *root)
 {
     int what = BECAUSE_OF(root->join.refusal.status, root->join.refusal.reason);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The tcp bootstrap of the ranks from 1, which have one connection, to the root. */
+/* The tcp bootstrap of the leaves, the ranks from 1. Each is connected to the root, rank 0. */
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,8 @@ static void turn_away(struct leaf *leaf, const char *why)
     snprintf(leaf->turned_away, sizeof leaf->turned_away, "%s", why);
 }
 
-/* Returns a status from a frame; it is always an error. */
+/* Returns the status that a frame carries; NCOLL_ERR_BOOTSTRAP if it is no error that this library
+ * knows. */
 static int status_of(unsigned how)
 {
     switch (-(int)how) {
@@ -152,7 +153,8 @@ static bool handle(struct leaf *leaf, const struct tcp_frame *frame, unsigned ch
     return legal;
 }
 
-/* Sends the root cause as soon as the link has sent everything before it. */
+/* Sends to rank 0 the root cause that this rank has named, once the link has sent everything before
+ * it. */
 static void tell_root_cause(struct leaf *leaf)
 {
     const struct tcp *tcp = &leaf->tcp;
@@ -184,8 +186,9 @@ static void ask_root(struct leaf *leaf)
     ncoll__tcp_link_flush(&leaf->link);
 }
 
-/* Notes that the root is gone, after so many exchanges. It has taken part in the pending one if it
- * has sent all of it, to this rank or to its parent. */
+/* Notes that the root is gone. exchanges: the number of those that have ended on the root. The root
+ * has taken part in the pending exchange if this rank has all its blobs, or if the exchange has
+ * ended on the root and this rank still has a parent to get them from. */
 static void lose_root(struct leaf *leaf, bool left, uint64_t exchanges)
 {
     struct tcp *tcp = &leaf->tcp;
@@ -278,7 +281,7 @@ void ncoll__tcp_leaf_progress(struct leaf *leaf)
 
 /* ------------------------------------------------------------------ operations --------------- */
 
-/* Opens a leaf that has no connection yet: ncoll__tcp_find_root() makes it. */
+/* Opens a leaf that is not connected yet; ncoll__tcp_find_root() connects it. */
 static int leaf_open(const struct bootstrap_config *config, struct bootstrap **out)
 {
     struct leaf *leaf = calloc(1, sizeof *leaf);
@@ -325,7 +328,8 @@ static int leaf_exchange_start(struct bootstrap *b, const void *blob, size_t len
     return NCOLL_OK;
 }
 
-/* Notes that this rank cannot get the blobs any more: root and parent are gone. */
+/* Notes that this rank cannot get the blobs of the pending exchange, since root and parent are
+ * gone. */
 static void note_cut_off(struct leaf *leaf)
 {
     struct tcp *tcp = &leaf->tcp;
@@ -352,8 +356,8 @@ static int leaf_exchange_test(struct bootstrap *b)
     return ncoll__tcp_check_departed(&leaf->tcp);
 }
 
-/* Returns the missing ranks that the root has told. If it has told nothing in this exchange, the
- * root itself has not come. */
+/* Returns the lowest missing rank, and their number, as the root has told them. If it has told
+ * nothing in this exchange, the root itself has not come. */
 static int leaf_missing(struct bootstrap *b, int *count)
 {
     const struct leaf *leaf = leaf_of(b);
@@ -382,8 +386,8 @@ static void leaf_name_root_cause(struct bootstrap *b, int rank)
     tell_root_cause(leaf);
 }
 
-/* Returns the root cause of a rank's end. If the root is gone, no rank can tell one. Unless it has
- * left in order, the root itself is then the cause. */
+/* Returns the root cause of a rank's end. If the root is gone, no rank can tell a cause any more.
+ * Then the root itself is the cause, unless it has left in order. */
 static int leaf_culprit(struct bootstrap *b, int rank)
 {
     struct leaf *leaf = leaf_of(b);

@@ -11,15 +11,15 @@
 
 struct leaf {
     struct tcp tcp;
-    struct tcp_link link; /* to the root */
+    struct tcp_link link; /* connection to the root */
     struct relay relay;
-    bool asks;     /* it has lost its parent, and has to ask the root for the blobs */
-    bool accepted; /* the other side has proved to be the root, and is believed from then on */
-    bool ready;    /* the root has all ranks */
+    bool asks;     /* this leaf has lost its parent, and has to ask the root for the blobs */
+    bool accepted; /* the other side has proved to be the root; only then it is believed */
+    bool ready;    /* all ranks have joined */
     bool told_root_cause, root_left;
     struct {
         uint64_t exchange;
-        int rank, count; /* the lowest rank, and how many */
+        int rank, count; /* the lowest missing rank, and the number of missing ranks */
     } missing;           /* from the root's latest report */
     struct {
         int status, rank;
@@ -30,12 +30,12 @@ struct leaf {
     /* reason why the last connection was not one to the root; "": there was none */
     char turned_away[256];
     bool warned;
-    uint64_t hear_ns; /* how long it waits for a word at one of several ports */
+    uint64_t hear_ns; /* how long this leaf waits for a first frame at one of several ports */
 };
 
 /* ------------------------------------------------------------------ tcp_find.c --------------- */
 
-/* Finds the root and waits until it has all ranks. Returns NCOLL_OK or an error. */
+/* Finds the root and waits until all ranks have joined. Returns NCOLL_OK or an error. */
 int ncoll__tcp_find_root(struct leaf *leaf);
 
 /* ------------------------------------------------------------------ tcp_leaf.c --------------- */

@@ -53,7 +53,7 @@ static bool unpack(const unsigned char *bytes, uint32_t body_max, struct tcp_fra
 
 void ncoll__tcp_link_open(struct tcp_link *link, int fd, uint32_t body_max)
 {
-    /* with these a host that vanishes is noticed after about 5 + 3 * 2 seconds */
+    /* with these settings a host that vanishes is noticed after about 5 + 3 * 2 seconds */
     const int yes = 1, idle_s = 5, interval_s = 2, probes = 3;
 
     *link = (struct tcp_link){.fd = fd, .body_max = body_max};
@@ -106,7 +106,7 @@ static ssize_t receive_some(struct tcp_link *link, void *bytes, size_t len)
     return n < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : -1;
 }
 
-/* Allocates the body that follows a head. */
+/* Reads the head that has come, and allocates the body that follows it. */
 static enum tcp_receipt begin_body(struct tcp_link *link)
 {
     if (!unpack(link->in.head, link->body_max, &link->in.frame))

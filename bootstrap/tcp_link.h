@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One connection of the tcp bootstrap: frames in and out without ever blocking.
+ * One connection of the tcp bootstrap: sends and receives frames without ever blocking.
  *
  * A frame is a head of 24 bytes, little-endian, and `len` bytes of body:
  *
@@ -22,13 +22,15 @@
  *     GIVES_UP   leaf  -                -                its time-out, ns   -
  *     BYE        both  -                -                exchanges ended    -
  *
- * Between a rank and its parent in the tree of tcp_relay.h the parent is the root: HELLO, CHALLENGE,
- * PROOF, ACCEPTED, BLOBS. By DIRECT a leaf that has lost its parent asks the root for the blobs.
+ * Between a rank and its parent in the tree of tcp_relay.h the parent takes the part of the root,
+ * with HELLO, CHALLENGE, PROOF, ACCEPTED and BLOBS. By DIRECT a leaf that has lost its parent asks
+ * the root for the blobs.
  *
  * The head, HELLO and REFUSED are the same in all versions of the protocol, so that libraries of
- * different versions can tell their users.
+ * different versions can tell their users that they do not fit.
  *
- * Nothing that arrives is trusted: this file checks the head, and the receiver checks its meaning.
+ * Nothing that arrives is trusted: this file checks the head, and the receiver checks what the
+ * frame says.
  */
 #ifndef NCOLL_BOOTSTRAP_TCP_LINK_H
 #define NCOLL_BOOTSTRAP_TCP_LINK_H
@@ -69,7 +71,7 @@ struct tcp_frame {
 
 struct tcp_link {
     int fd;                            /* -1: it is closed */
-    struct bootstrap_traffic *traffic; /* counts what it carries; NULL: nothing does */
+    struct bootstrap_traffic *traffic; /* counters of what it carries; NULL: none */
     uint32_t body_max;
     uint64_t ended; /* number of exchanges that have ended here, for BYE */
     struct {
@@ -81,21 +83,21 @@ struct tcp_link {
     struct {
         unsigned char head[TCP_HEAD];
         const unsigned char *body; /* the sender's memory; it must live until the link is idle */
-        /* len: of the body; done: bytes sent, of head and body together */
+        /* len: bytes to send, done: bytes sent; of head and body together */
         size_t len, done;
     } out;
 };
 
 /* Takes over a connected socket. Frames with bodies of more than body_max bytes are refused. */
 void ncoll__tcp_link_open(struct tcp_link *link, int fd, uint32_t body_max);
-/* Counts what the link carries from now on. */
+/* Counts what the link carries from now on in *traffic. */
 void ncoll__tcp_link_count(struct tcp_link *link, struct bootstrap_traffic *traffic);
 /* Closes a link; sends BYE before if that is possible without waiting. */
 void ncoll__tcp_link_close(struct tcp_link *link, bool goodbye);
 
 enum tcp_receipt {
     TCP_NOTHING,  /* no whole frame has arrived yet */
-    TCP_FRAME,    /* *frame and *body are set; the caller frees body, never NULL */
+    TCP_FRAME,    /* *frame and *body are set; the caller frees body, which is never NULL */
     TCP_CLOSED,   /* the other side has closed, or the connection broke */
     TCP_NONSENSE, /* the data that arrives is not this protocol */
     TCP_NO_MEMORY,
@@ -103,7 +105,7 @@ enum tcp_receipt {
 enum tcp_receipt ncoll__tcp_link_receive(struct tcp_link *link, struct tcp_frame *frame,
                                          unsigned char **body);
 
-/* True if the kernel has taken over the last frame completely. */
+/* Returns true if the kernel has taken over the last frame completely. */
 bool ncoll__tcp_link_idle(const struct tcp_link *link);
 /* Begins to send a frame; the link must be idle. */
 void ncoll__tcp_link_send(struct tcp_link *link, const struct tcp_frame *frame, const void *body);

@@ -75,7 +75,7 @@ static bool is_number(const char *host)
     return true;
 }
 
-/* Returns the reason to listen on all addresses instead of those of the name; NULL: there is
+/* Returns the reason to listen on all addresses instead of those of the host name; NULL: there is
  * none. */
 static const char *why_all(const struct root *root, const struct addrinfo *found)
 {
@@ -89,7 +89,7 @@ static const char *why_all(const struct root *root, const struct addrinfo *found
     return here_only ? "means this host only on this host itself" : NULL;
 }
 
-/* True if the address occurs earlier in the list: files of host names may have it twice. */
+/* Returns true if the address occurs earlier in the list: files of host names may have it twice. */
 static bool comes_before(const struct addrinfo *found, const struct addrinfo *a)
 {
     for (; found != a; found = found->ai_next)
@@ -99,7 +99,8 @@ static bool comes_before(const struct addrinfo *found, const struct addrinfo *a)
     return false;
 }
 
-/* Listens on the addresses of the name. EADDRNOTAVAIL: this host has none of them. */
+/* Listens on the addresses of the host name. Returns 0 or an errno; EADDRNOTAVAIL: this host has
+ * none of them. */
 static int listen_on_named(struct root *root, const struct addrinfo *found)
 {
     int error = EADDRNOTAVAIL;
@@ -109,7 +110,7 @@ static int listen_on_named(struct root *root, const struct addrinfo *found)
         if (comes_before(found, a))
             continue;
         int own = listen_on(root, a->ai_addr, a->ai_addrlen);
-        if (own == EADDRINUSE) { /* all or none, since ranks may connect to any of them */
+        if (own == EADDRINUSE) { /* all or none: ranks may connect to any of the addresses */
             ncoll__tcp_stop_listening(root);
             return own;
         }

@@ -57,5 +57,5 @@ static int tcp_open(const struct bootstrap_config *config, struct bootstrap **ou
     return rc;
 }
 
-/* It has only open(), which makes a bootstrap with the operations of root or leaf. */
+/* Has only open(), which makes a bootstrap with the operations of root or leaf. */
 const struct bootstrap_ops ncoll__bootstrap_tcp = {.name = "tcp", .open = tcp_open};

@@ -10,7 +10,8 @@ struct entry_head {
 };
 _Static_assert(sizeof(struct entry_head) == TCP_ENTRY_HEAD, "wire format");
 
-/* Finds the ranks from `rank` on whose blobs fit in one parcel. Returns the rank after them. */
+/* Finds the ranks from `rank` on whose blobs fit in one parcel, of *len bytes. Returns the rank
+ * after them. */
 static int fill(const struct keep *keep, int rank, size_t *len)
 {
     for (*len = 0; rank < keep->ranks; rank++) {

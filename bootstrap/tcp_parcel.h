@@ -40,8 +40,8 @@ struct parcel_entry {
     const unsigned char *blob;
 };
 
-/* Reads the entry at offset *at and moves *at behind it. Returns false if there is none. *at is then
- * len if all of it was a parcel. */
+/* Reads the entry at offset *at and moves *at behind it. Returns false if there is none: then *at
+ * is len if all bytes were entries, and less if the rest is not valid. */
 bool ncoll__parcel_next(const unsigned char *bytes, size_t len, size_t *at,
                         struct parcel_entry *entry);
 

@@ -38,7 +38,7 @@
 struct tcp_claim {
     int rank;
     uint64_t ranks;
-    char root[ROOT_BYTES]; /* its NCOLL_ROOT */
+    char root[ROOT_BYTES]; /* NCOLL_ROOT of the leaf */
     char job[JOB_BYTES];   /* name of the job in the batch system or launcher; "": not known */
 };
 
@@ -50,7 +50,8 @@ void ncoll__tcp_job_name(char job[JOB_BYTES]);
 /* Makes random bytes. Returns false if the system has none. */
 bool ncoll__tcp_nonce(unsigned char nonce[NONCE_BYTES]);
 
-/* Computes the tag of one side. key NULL: there is no key. */
+/* Computes the tag of one side. key NULL: there is no key. roots, leafs: the random bytes of root
+ * and leaf. */
 void ncoll__tcp_tag(enum tcp_side side, const char *key, const unsigned char roots[NONCE_BYTES],
                     const unsigned char leafs[NONCE_BYTES], const struct tcp_claim *claim,
                     unsigned char tag[TAG_BYTES]);

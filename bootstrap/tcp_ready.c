@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* READY, by which rank 0 tells a leaf its parent in the tree of tcp_relay.h. */
+/* The frame READY, by which rank 0 tells a leaf the address of its parent in the tree of
+ * tcp_relay.h. */
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -28,7 +29,7 @@ bool ncoll__tcp_ready_unpack(const unsigned char *body, size_t len, struct ready
            body[0] == PARENT_IPV6;
 }
 
-/* Finds the address of a rank as rank 0 sees it. */
+/* Finds the address of the rank at the other end of a connection, as rank 0 sees it. */
 static enum parent_where find_address(int fd, unsigned char address[16])
 {
     union {

@@ -6,7 +6,7 @@
 
 #include "bootstrap/tcp_root.h"
 
-/* Returns the reason, JOB_REFUSED for a bare status. */
+/* Returns the reason in `what`; JOB_REFUSED if `what` is a bare status. */
 static ncoll_reason reason_of(int what)
 {
     return what == (int)because_status(what) ? NCOLL_REASON_JOB_REFUSED : because_reason(what);

@@ -9,7 +9,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Entries for connections that have not proved to be children, besides those for children. */
+/* The number of entries for connections that have not proved to be children, in addition to one
+ * entry for each child. */
 #define STRANGERS 16
 
 union address {
@@ -28,8 +29,8 @@ static int children_of(int rank, int ranks)
     return left <= 0 ? 0 : left < ncoll__tcp_fan_out ? (int)left : ncoll__tcp_fan_out;
 }
 
-/* Listens at any port, on all addresses: rank 0 may see this host at another address than other
- * hosts do. Returns 0 if that fails. */
+/* Listens at any free port, on all addresses: rank 0 may see this host at another address than
+ * other hosts do. Returns the port; 0: that has failed. */
 static uint16_t listen_anywhere(struct relay *relay, int family)
 {
     union address a = {.v6 = {.sin6_family = AF_INET6}};
@@ -163,7 +164,7 @@ bool ncoll__tcp_relay_has_parent(const struct relay *relay)
     return relay->parent.state == LINK_JOINED;
 }
 
-/* Greets the parent once the connection is there. Returns false if it cannot be made. */
+/* Sends HELLO to the parent once the connection is there. Returns false if it cannot be made. */
 static bool greet_parent(struct relay *relay)
 {
     const struct tcp *tcp = relay->tcp;
@@ -236,7 +237,8 @@ static bool handle(struct relay *relay, const struct tcp_frame *frame, unsigned 
     return legal;
 }
 
-/* Returns false if the connection is lost. */
+/* Receives frames of the parent, as far as they have come. Returns false if the connection is
+ * lost. */
 static bool hear_parent(struct relay *relay)
 {
     struct tcp_frame frame;
@@ -262,7 +264,8 @@ static bool hear_parent(struct relay *relay)
 
 /* ------------------------------------------------------------------ the children ------------- */
 
-/* Finds an entry for a connection: a free one, or else one that is not of a child. */
+/* Finds an entry for a new connection: a free one, or else one that is not of a child, whose
+ * connection it closes. NULL: there is none. */
 static struct relay_child *find_place(struct relay *relay)
 {
     struct relay_child *place = NULL;
@@ -295,7 +298,8 @@ static void accept_some(struct relay *relay)
     }
 }
 
-/* Checks the proof of a child, and answers it. Returns false if it is not one. */
+/* Checks the proof of a child, and answers it with this rank's own proof. Returns false if the
+ * other side is no child of this rank. */
 static bool accept_child(struct relay *relay, struct relay_child *c, const unsigned char *body,
                          size_t len)
 {

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The relay of the tcp bootstrap: a tree by which parcels come from rank 0 to all ranks, so that
- * rank 0 sends them to few.
+ * The relay of the tcp bootstrap: a tree over which parcels get from rank 0 to all ranks, so that
+ * rank 0 has to send them to few ranks only.
  *
  * Ranks from 1 are numbered like a heap: the parent of rank r is (r - 1) / n, with n =
  * ncoll__tcp_fan_out; the children of rank 0 get parcels over the connections that all ranks have
  * to it. A rank with children listens at a port of its own choice, which it tells rank 0 in its
  * PROOF. When all ranks have come, rank 0 tells each rank the address of its parent, and a secret
  * of the relay (READY). A child proves itself to its parent as it has to rank 0 (tcp_proof.h), and
- * the parent to the child, with the key of the job and the secret. It says in its blobs whether
- * that has worked. If not, since no connection is possible between the two hosts or the parent is
- * gone, rank 0 sends to this rank directly; such a rank still serves its own children.
+ * the parent to the child, with the key of the job and the secret. The frames with its blobs tell
+ * rank 0 whether a rank has reached its parent. If it has not, since no connection is possible
+ * between the two hosts or the parent is gone, rank 0 sends parcels to it directly; such a rank
+ * still serves its own children.
  *
  * The relay carries nothing but parcels. Failures, root causes and goodbyes go over the connections
  * to rank 0. If a connection of the relay closes, that alone is no failure.
@@ -24,7 +25,8 @@
 
 #include "bootstrap/tcp.h"
 
-/* The most children of a rank; a file of its own, so that tests can have others. */
+/* The most children of a rank. It has a file of its own (tcp_fan_out.c), so that tests can have
+ * another value. */
 extern const int ncoll__tcp_fan_out;
 
 static inline int ncoll__tcp_parent(int rank)
@@ -40,8 +42,8 @@ static inline int ncoll__tcp_parent(int rank)
 #define READY_BYTES 36
 
 enum parent_where {
-    PARENT_NONE = 0,      /* rank 0 sends to this rank */
-    PARENT_WITH_ROOT = 1, /* on rank 0's host, by the address at which the child reaches rank 0 */
+    PARENT_NONE = 0,      /* rank 0 sends parcels to this rank */
+    PARENT_WITH_ROOT = 1, /* on rank 0's host, at the address by which the child reaches rank 0 */
     PARENT_IPV4 = 4,
     PARENT_IPV6 = 6,
 };
@@ -56,7 +58,7 @@ void ncoll__tcp_ready_pack(const struct ready *ready, unsigned char body[READY_B
 /* Returns false if the body is not valid. */
 bool ncoll__tcp_ready_unpack(const unsigned char *body, size_t len, struct ready *ready);
 
-/* A connection to this rank, of a child or of a stranger. */
+/* A connection to this rank, from a child or from a stranger (any other process). */
 struct relay_child {
     struct tcp_link link; /* fd -1: the entry is free */
     bool greeted, joined;
@@ -71,7 +73,7 @@ struct relay {
     uint16_t port;
     struct relay_child *children; /* [n_children] entries; NULL: none */
     int n_children;
-    bool ready; /* the key is known */
+    bool ready; /* READY has come, and `key` is set */
     char key[TCP_KEY_BYTES + 2 * NONCE_BYTES + 1];
     struct {
         enum { LINK_NONE, LINK_CONNECTS, LINK_PROVES, LINK_JOINED } state;
@@ -80,8 +82,8 @@ struct relay {
     } parent;
 };
 
-/* Starts to listen if this rank will have children. If that fails, these get parcels from rank 0.
- * root_fd: the connection to rank 0. */
+/* Starts to listen if this rank will have children. If that fails, its children get their parcels
+ * from rank 0. root_fd: the connection to rank 0. */
 void ncoll__tcp_relay_open(struct relay *relay, struct tcp *tcp, int root_fd);
 void ncoll__tcp_relay_close(struct relay *relay);
 
@@ -92,17 +94,17 @@ void ncoll__tcp_relay_ready(struct relay *relay, const struct ready *ready, int 
  * in tcp->keep. Returns false if the connection to the parent was lost. */
 bool ncoll__tcp_relay_progress(struct relay *relay);
 
-/* True while the parent has not been reached, and may still be. */
+/* Returns true while the parent has not been reached, but may still be. */
 bool ncoll__tcp_relay_connects(const struct relay *relay);
 bool ncoll__tcp_relay_has_parent(const struct relay *relay);
 void ncoll__tcp_relay_leave_parent(struct relay *relay);
 
-/* The parcels of a new exchange will be sent to the children. */
+/* Begins a new exchange: its parcels will be sent to the children. */
 void ncoll__tcp_relay_begin(struct relay *relay);
-/* True if all children have all parcels that have come. */
+/* Returns true if all parcels that have come were sent to all children. */
 bool ncoll__tcp_relay_has_told(const struct relay *relay);
 
-/* After the first exchange: children that have not come by then will not. */
+/* Stops listening, after the first exchange: children that have not come by then will not come. */
 void ncoll__tcp_relay_is_complete(struct relay *relay);
 
 /* The most descriptors that fill() adds. */

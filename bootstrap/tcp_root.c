@@ -11,8 +11,8 @@
 
 #define EVENTS            64
 #define MISSING_NS        UINT64_C(100000000) /* interval between two checks for missing ranks */
-#define MISSING_RANKS     64 /* with so many ranks it is twice as long, and so on: all are told */
-#define SPARE_DESCRIPTORS 64 /* that a process has besides its connections */
+#define MISSING_RANKS     64 /* the interval grows by MISSING_NS for each 64 ranks: all are told */
+#define SPARE_DESCRIPTORS 64 /* descriptors that a process has besides its connections */
 
 static struct root *root_of(struct bootstrap *b)
 {
@@ -50,7 +50,7 @@ static bool next_frame(struct root *root, struct leaf_link *leaf, struct tcp_fra
         return true;
     }
     if (leaf->told_root_causes <
-        tcp->root_causes.count) { /* root causes first, since a rank that names one is gone */
+        tcp->root_causes.count) { /* root causes go first, since a rank that names one departs */
         const struct tcp_root_cause *cause = &tcp->root_causes.list[leaf->told_root_causes++];
         *frame = (struct tcp_frame){
             .type = TCP_ROOT_CAUSE, .rank = cause->rank, .number = (uint64_t)(cause->whom + 1)};
@@ -87,7 +87,7 @@ static void tell(struct root *root, struct leaf_link *leaf)
     }
 }
 
-/* Returns a number that grows with everything that leaves are told. */
+/* Returns a number that grows whenever there is something new to tell the leaves. */
 static uint64_t stamp_of(const struct root *root)
 {
     return root->complete + root->gathered + (uint64_t)root->tcp.root_causes.count +
@@ -116,7 +116,7 @@ static bool has_been_told_blobs(const struct root *root, const struct leaf_link 
            (leaf->told_parcels == root->parcels.count && ncoll__tcp_link_idle(&leaf->link));
 }
 
-/* True if a rank has reached the pending exchange, or has joined if there is none. */
+/* Returns true if a rank has reached the pending exchange, or has joined if there is none. */
 static bool is_here(const struct root *root, int rank)
 {
     if (rank == 0)
@@ -261,8 +261,8 @@ void ncoll__tcp_root_progress(struct root *root, int wait_ms)
 
 /* ------------------------------------------------------------------ operations --------------- */
 
-/* Tells the leaves everything that they have not been told, if it includes root causes. Otherwise a
- * rank that has to leave before that would be taken for the one that failed. */
+/* Tells the leaves everything that they have not been told, if there are root causes. Otherwise a
+ * rank that leaves because of another one would be taken for the one that failed. */
 static void tell_last(struct root *root)
 {
     const struct bootstrap_events *events = &root->tcp.events;
@@ -300,7 +300,8 @@ static void free_root(struct root *root)
     free(root);
 }
 
-/* Sees that this process may have n connections; raises its limit of descriptors if it must. */
+/* Returns true if this process may have n connections; raises its limit of descriptors if it
+ * must. */
 static bool may_have_connections(int n)
 {
     rlim_t needed = (rlim_t)n + STRANGERS_FOREIGN + SPARE_DESCRIPTORS;
@@ -390,7 +391,8 @@ static int gather(struct root *root)
     return NCOLL_OK;
 }
 
-/* Ends when all leaves have been told, since the root does not tell them while it computes. */
+/* The exchange ends here when all leaves have been sent their blobs: while the program computes,
+ * the root sends nothing. */
 static int root_exchange_test(struct bootstrap *b)
 {
     struct root *root = root_of(b);
@@ -416,7 +418,8 @@ static int root_missing(struct bootstrap *b, int *count)
     return ncoll__tcp_root_lowest_missing(root_of(b), count);
 }
 
-/* Sleeps until an event; if a leaf takes no more data, that is no event. */
+/* Sleeps until an event, but at most for ns nanoseconds. epoll does not tell when a leaf can take
+ * more data, so while some is left to be sent, it sleeps for 1 ms only. */
 static void root_wait(struct bootstrap *b, uint64_t ns)
 {
     struct root *root = root_of(b);

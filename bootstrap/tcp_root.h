@@ -9,21 +9,22 @@
 #include "bootstrap/tcp_proof.h"
 #include "bootstrap/tcp_relay.h"
 
-/* Entries for connections that have not proved to belong to the job: one for each leaf, so that
- * none has to give its entry up, but not more than MOST; and FOREIGN ones for other processes. */
+/* Numbers of entries for connections that have not proved to belong to the job: one for each leaf,
+ * so that none has to give its entry up, but at most STRANGERS_MOST; and STRANGERS_FOREIGN more for
+ * other processes. */
 #define STRANGERS_MOST    8192
 #define STRANGERS_FOREIGN 256
 #define LISTENERS_MAX     8 /* addresses that NCOLL_ROOT may name */
 
-/* A leaf, and how much it has been told. The next frame follows from that, so there are no
- * queues. */
+/* The root's view of a leaf, and of how much the leaf has been told. The next frame for it follows
+ * from that, so there are no queues. */
 struct leaf_link {
     int rank;
     struct tcp_link link;           /* fd -1: the leaf is gone */
     unsigned char proof[TAG_BYTES]; /* proof that this is the root */
-    uint64_t started;               /* number of exchanges */
-    uint16_t port;                  /* it listens for its children there; 0: it does not */
-    bool relayed;                   /* it has its parcels from its parent */
+    uint64_t started;               /* number of exchanges that it has started */
+    uint16_t port;                  /* port at which it listens for its children; 0: none */
+    bool relayed;                   /* it gets its parcels from its parent */
     unsigned char ready[READY_BYTES];
     bool told_ready;
     int told_root_causes;  /* number of root_causes that it has been told */
@@ -42,22 +43,24 @@ struct stranger {
     unsigned char challenge[NONCE_BYTES], proof[TAG_BYTES];
 };
 
-#define STRANGERS_LOGGED 8 /* reports of strangers that are logged */
+#define STRANGERS_LOGGED 8 /* the most reports about strangers that are logged */
 
 struct root {
     struct tcp tcp;
     struct leaf_link **leaves; /* [ranks] NULL: it has not come; [0] is not used */
     int epoll; /* event data: rank of a leaf, ranks + index of a stranger, or 0 for a listener */
-    /* Handles an event at a listener (0) or at a stranger (from ranks): tcp_strangers.c. */
+    /* Handles an event at a listener (index 0), or at a stranger (index from `ranks` on); in
+     * tcp_strangers.c. */
     void (*at_door)(struct root *root, int index);
-    /* Answers a rank whose time-out has ended, and which asks for the reason: tcp_join.c. */
+    /* Answers a rank whose time-out has ended, and which asks for the reason; in tcp_join.c. */
     void (*leaf_gives_up)(struct root *root, int rank, uint64_t timeout_ns);
-    struct keep incoming; /* blobs of the exchange after `gathered` */
+    struct keep incoming; /* blobs of the exchange after number `gathered` */
     /* number of exchanges that are complete; tcp.keep has the blobs of the last one */
     uint64_t gathered;
-    unsigned char secret[NONCE_BYTES]; /* of the relay */
-    struct parcels parcels;            /* all blobs of that exchange, for the leaves */
-    /* what the leaves have been told, see stamp_of(); some leaf may not have been told that */
+    unsigned char secret[NONCE_BYTES]; /* secret of the relay, see tcp_relay.h */
+    struct parcels parcels;            /* all blobs of that exchange, packed for the leaves */
+    /* stamp: the stamp_of() at the last tell_all(); untold: some leaf has not been told
+     * everything */
     uint64_t stamp;
     bool untold;
     bool complete; /* all ranks have joined */
@@ -69,15 +72,15 @@ struct root {
     } missing;
     struct {
         int listeners[LISTENERS_MAX], n_listeners;
-        bool paused;                /* the listeners are not watched, */
-        uint64_t resume_ns;         /* until then */
+        bool paused;                /* the listeners are not watched */
+        uint64_t resume_ns;         /* the time from which they may be watched again */
         int count;                  /* number of leaves that have joined */
         struct stranger *strangers; /* [n_strangers] */
         int n_strangers;
-        /* hashes of what was logged of strangers that were dropped */
+        /* hashes of the logged reports about strangers that were dropped */
         uint64_t logged[STRANGERS_LOGGED];
         unsigned n_logged;
-        char note[320]; /* describes the last of them that claimed to be a rank of this job */
+        char note[320]; /* describes the last stranger that claimed to be a rank of this job */
         struct {
             ncoll_status status;
             ncoll_reason reason;
@@ -95,11 +98,11 @@ int ncoll__tcp_join(struct root *root);
 
 /* ------------------------------------------------------------------ tcp_refuse.c ------------- */
 
-/* Notes the reason why this job cannot start. The first one counts. what: a status, for which the
- * reason is JOB_REFUSED, or one with another reason (transport/because.h). */
+/* Notes the reason why this job cannot start; only the first one counts. what: a status with a
+ * reason (transport/because.h), or a bare status, for which the reason is JOB_REFUSED. */
 void ncoll__tcp_refuse(struct root *root, int what, int rank, const char *cause, ...)
     __attribute__((format(printf, 4, 5)));
-/* Tells that reason over a link, if it is idle. */
+/* Sends the reason for a refusal over a link, if the link is idle. */
 void ncoll__tcp_send_refusal(struct tcp_link *link, int what, int rank, const char *cause);
 
 /* ------------------------------------------------------------------ tcp_listen.c ------------- */
@@ -111,22 +114,25 @@ void ncoll__tcp_stop_listening(struct root *root);
 
 /* ------------------------------------------------------------------ tcp_strangers.c ---------- */
 
-/* The callback root.at_door: handles an event at a listener (0) or at a stranger (from ranks). */
+/* The callback root.at_door: handles an event at a listener (index 0), or at a stranger (index from
+ * `ranks` on). */
 void ncoll__tcp_stranger_event(struct root *root, int index);
-/* Watches the listeners again once a stranger can be made to give up its entry. */
+/* Watches the listeners again, if they are paused, once a stranger can be made to give up its
+ * entry. */
 void ncoll__tcp_resume_listening(struct root *root);
 void ncoll__tcp_drop_strangers(struct root *root);
 
 /* ------------------------------------------------------------------ tcp_ready.c -------------- */
 
-/* Writes the body of READY for a leaf. All leaves are there. */
+/* Writes the body of READY for a leaf, after all leaves have joined. */
 void ncoll__tcp_write_ready(const struct root *root, struct leaf_link *leaf);
 
 /* ------------------------------------------------------------------ tcp_root.c --------------- */
 
 /* Receives and sends as much as possible; waits at most wait_ms for an event. */
 void ncoll__tcp_root_progress(struct root *root, int wait_ms);
-/* Adds a socket to epoll. Returns false if that fails. */
+/* Adds a socket to epoll, with an index as its event data. known: it is there already, and gets
+ * another index. Returns false if that fails. */
 bool ncoll__tcp_root_watch(struct root *root, int fd, int index, bool known);
 /* Returns the lowest rank that has not come (to the pending exchange), or -1, and the number of
  * such ranks. */

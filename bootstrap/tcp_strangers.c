@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Connections to rank 0 before it knows whose they are. There is a limited number of entries for
- * them. A stranger proves itself (tcp_proof.h), or its connection is closed. Nothing that a
- * stranger sends can end the job; it can only occupy an entry as long as no other connection needs
- * it.
+ * Connections to rank 0 before it knows whose they are: strangers. There is a limited number of
+ * entries for them. A stranger proves itself (tcp_proof.h), or its connection is closed. Nothing
+ * that a stranger sends can end the job; it can only occupy an entry as long as no other connection
+ * needs it.
  *
  * A process that has proved itself but does not fit (another size, or a rank that has joined
  * already) was started by mistake. With a key it belongs to this job; the job cannot start then,
@@ -23,13 +23,13 @@
 
 #include "bootstrap/tcp_root.h"
 
-/* the longest time for a stranger that has greeted, if other connections wait; a rank that takes
- * longer connects again */
+/* the longest time, in nanoseconds, that a stranger which has sent HELLO keeps its entry if other
+ * connections wait; a rank that takes longer connects again */
 #define GREETED_NS  UINT64_C(50000000)
-#define ACCEPTS_MAX 64 /* accepted in a row before other sockets are served */
+#define ACCEPTS_MAX 64 /* connections accepted in a row before other sockets are served */
 #define HOST_TEXT   64 /* characters of an address in digits */
 
-/* ------------------------------------------------------------------ places ------------------- */
+/* ------------------------------------------------------------------ entries ------------------ */
 
 static uint64_t now_ns(const struct root *root)
 {
@@ -37,11 +37,11 @@ static uint64_t now_ns(const struct root *root)
 }
 
 /* Finds an entry for a new connection: a free one, or that of the connection which has been silent
- * for the longest time, or of one that was challenged too long ago. Returns NULL if there is none
- * now. */
+ * for the longest time, or else that of one which was challenged too long ago. Returns NULL if
+ * there is none now. */
 static struct stranger *find_place(struct root *root)
 {
-    /* of the silent ones, and of those that have greeted */
+    /* [0]: the oldest that has sent nothing, [1]: the oldest that has sent HELLO */
     struct stranger *oldest[2] = {NULL, NULL};
 
     for (int i = 0; i < root->join.n_strangers; i++) {
@@ -59,7 +59,7 @@ static struct stranger *find_place(struct root *root)
     return place;
 }
 
-/* Closes connections of strangers to free descriptors. Returns false if there are none. */
+/* Closes all connections of strangers to free descriptors. Returns false if there were none. */
 static bool make_room(struct root *root)
 {
     bool any = false;
@@ -70,7 +70,8 @@ static bool make_room(struct root *root)
     return any;
 }
 
-/* While there is no entry, connections that wait do not keep rank 0 awake. */
+/* Adds the listeners to epoll, or removes them while there is no free entry: connections that wait
+ * must not keep rank 0 awake. */
 static void watch_listeners(struct root *root, bool watch)
 {
     root->join.paused = !watch;
@@ -114,7 +115,7 @@ static void accept_some(struct root *root, int listener)
         if (!ncoll__tcp_root_watch(root, fd, index, false))
             ncoll__tcp_link_close(&s->link, false);
         else
-            hear(root, s); /* its greeting has probably arrived */
+            hear(root, s); /* its HELLO has probably arrived */
     }
 }
 
@@ -137,7 +138,8 @@ static void name_of(int fd, char *name, size_t size)
         snprintf(name, size, "an unknown host");
 }
 
-/* Logs a report about a stranger once: a rank with a wrong key comes again and again. */
+/* Logs a report about a stranger, but the same one only once: a rank with a wrong key comes again
+ * and again. */
 static void report(struct root *root, const char *text)
 {
     const struct bootstrap_events *events = &root->tcp.events;
@@ -155,8 +157,8 @@ static void report(struct root *root, const char *text)
                 root->join.n_logged == STRANGERS_LOGGED ? "; no further ones are reported" : "");
 }
 
-/* Closes the connection of a stranger. cause NULL: it uses another protocol and cannot be told a
- * reason. */
+/* Closes the connection of a stranger, and reports that. cause NULL: the stranger uses another
+ * protocol and cannot be told a reason. */
 static void drop(struct root *root, struct stranger *s, const char *cause)
 {
     char from[HOST_TEXT], text[448];
@@ -172,8 +174,8 @@ static void drop(struct root *root, struct stranger *s, const char *cause)
     ncoll__tcp_link_close(&s->link, false);
 }
 
-/* Sends away a rank that has proved itself but does not fit. The proof of the root goes first, so
- * that the rank believes the reason. */
+/* Refuses a rank that has proved itself but does not fit. The proof of the root goes first, so that
+ * the rank believes the reason. */
 static void send_away(struct root *root, struct stranger *s, int what, int rank, const char *cause)
 {
     const struct tcp_frame accepted = {.type = TCP_ACCEPTED, .len = TAG_BYTES};
@@ -194,8 +196,8 @@ static void send_away(struct root *root, struct stranger *s, int what, int rank,
 
 /* ------------------------------------------------------------------ hearing ------------------ */
 
-/* Root addresses are the same if their texts are. The host is not compared if one of them stands
- * for all addresses of rank 0's host. */
+/* Returns true if `theirs`, the NCOLL_ROOT of a leaf, means this root: it is the same text, or rank
+ * 0 has an NCOLL_ROOT that stands for all addresses of its host. */
 static bool is_same_root(const struct tcp *tcp, const char *theirs)
 {
     struct tcp_address address;

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 
 struct ncoll_thread_board {
-    _Atomic int holders;  /* the program, and each context */
-    pthread_mutex_t lock; /* of the notes of ranks that are gone */
+    _Atomic int holders;  /* the number of users: the program, and each context */
+    pthread_mutex_t lock; /* held to note that a rank is gone */
     struct shared_channels channels;
-    struct ncoll_fork_board ends[]; /* [ranks] */
+    struct ncoll_fork_board ends[]; /* [ranks] each rank's end of the board */
 };
 
 int ncoll__thread_board_create(int ranks, struct ncoll_thread_board **out)

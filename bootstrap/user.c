@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The bootstrap by callbacks of the program. Exchange k, from 1, consists of a put of "ncoll.<k>",
- * a fence, and a get for each rank that is asked for. The keys are the same in every context, so
- * callbacks (with their arg) that serve a second context need a key space of its own.
+ * The bootstrap by callbacks of the program (put, fence, get). Exchange k, from 1, consists of a
+ * put of "ncoll.<k>", a fence, and a get for each rank whose blob is asked for. The keys are the
+ * same in every context, so each context needs callbacks (with their arg) that have a key space of
+ * their own.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,7 +12,8 @@
 #include "bootstrap/bootstrap.h"
 #include "bootstrap/keep.h"
 
-/* The longest time that a fence waits before this library checks its own time-out and its peers. */
+/* The longest time, in nanoseconds, that a fence waits before this library checks its own time-out
+ * and its peers. */
 #define FENCE_NS INT64_C(1000000)
 
 #define FIRST_GUESS 4096 /* bytes; the first attempt gets blobs up to this length */

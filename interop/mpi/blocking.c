@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Blocking collectives. A call that waits for long waits in slices, and in between advances MPI,
- * since another rank may wait for a message of this one before it enters the collective, and the
- * requests on other communicators.
+ * Blocking collectives. A call that takes long waits in slices. In between it advances the requests
+ * on other communicators, and MPI, since another rank may wait for an MPI message of this one
+ * before it enters the collective.
  */
 #include <stdio.h>
 
@@ -12,7 +12,7 @@
 #define FIRST_SLICE_NS 20000
 #define SLICE_NS       50000
 #define LONG_SLICE_NS  200000
-#define LONG_AFTER     20 /* slices */
+#define LONG_AFTER     20 /* the number of slices after which they are longer */
 
 int error_class(int status)
 {
@@ -33,7 +33,7 @@ int error_class(int status)
     }
 }
 
-/* MPI's errors have a class and no more, so what ncoll says of it is printed. */
+/* An MPI error has a class and nothing else, so the text of ncoll's error is printed. */
 int fail(struct comm *c, int status)
 {
     const ncoll_error *error = ncoll_last_error(c->ctx);
@@ -55,8 +55,8 @@ static int issue_guarded(struct call *c, int64_t timeout_ns)
     return rc;
 }
 
-/* While a call on one communicator waits, other threads may want its context to wait for requests:
- * the slices let them have it. */
+/* Carries out a call until its end, in slices. Between them the lock is free, so that other threads
+ * can wait for requests in the same context. */
 static int run_on(struct call *c, int status)
 {
     for (unsigned slices = 0; status == NCOLL_TIMEOUT; slices++) {
@@ -81,7 +81,8 @@ static int run_staged(struct call *c)
     return status;
 }
 
-/* Sets *rc to what MPI returns, unless the call has to be left to MPI. */
+/* Carries out a call. Sets *rc to what the MPI function returns, and returns SERVED; or returns the
+ * reason why the call has to be left to MPI. */
 static inline enum reason run(struct call *c, int *rc)
 {
     int status = NCOLL_TIMEOUT;

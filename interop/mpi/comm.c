@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Communicators. What is known of one is an attribute of it, and also in a small cache, since MPI
- * takes long to look an attribute up. MPI deletes the attribute with the communicator.
+ * Communicators. What the library knows of one, a struct comm, is an attribute of the communicator.
+ * It is also in a small cache, since MPI takes long to look an attribute up. MPI deletes the
+ * attribute with the communicator.
  *
- * A communicator gets its context at its first blocking collective, or where it is made (create.c):
- * there all its ranks are, and may wait for each other. A call that must not wait is left to MPI
- * before that.
+ * A communicator gets its context at its first blocking collective, or in the call that makes it
+ * (create.c): in these calls all its ranks take part, and may wait for each other. Before that, a
+ * call that must not wait is left to MPI.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +14,8 @@
 #include "interop/mpi/dropin.h"
 
 #define CACHED 64u
-/* Communicators whose contexts are made with them, if they are made from MPI_COMM_WORLD, or from
- * another one: create.c. */
+/* The number of communicators that get a context in the call that makes them, of those made from
+ * MPI_COMM_WORLD, and of those made from any other communicator: create.c. */
 #define EARLY_OF_WORLD 64
 #define EARLY_OF_OTHER 8
 
@@ -31,9 +32,9 @@ static struct comm **cached(MPI_Comm mpi)
     return &cache[(h ^ h >> 6 ^ h >> 12) % CACHED];
 }
 
-/* Finds the ranks in MPI_COMM_WORLD, and returns true if all are there. In a process of another world
- * (MPI_Comm_spawn()) ncoll may not have started. Ranks of both worlds see that there is another
- * one. */
+/* Finds the numbers of the ranks in MPI_COMM_WORLD. Returns true if all are there. In a process of
+ * another world (MPI_Comm_spawn()) ncoll may not have started. Ranks of both worlds see that some
+ * ranks are of another one. */
 static bool is_of_world(struct comm *c)
 {
     int *ranks = malloc((size_t)c->size * sizeof *ranks), in_world = 0;
@@ -57,7 +58,8 @@ static bool is_of_world(struct comm *c)
     return in_world == c->size;
 }
 
-/* Entries are used again, and not freed: another thread may be looking at one in the cache. */
+/* Returns an unused entry. Entries are used again and never freed, since another thread may be
+ * looking at one in the cache. */
 static struct comm *allocate(void)
 {
     pthread_mutex_lock(&lock);
@@ -72,7 +74,8 @@ static struct comm *allocate(void)
     return c;
 }
 
-/* Without the lock: MPI has a lock of its own for attributes, which it holds when it deletes one. */
+/* Makes the entry and the attribute of a communicator. Called without the lock: MPI has a lock of
+ * its own for attributes, which it holds when it deletes one. */
 static struct comm *new_comm(MPI_Comm mpi)
 {
     struct comm *c = allocate();
@@ -112,7 +115,7 @@ static struct comm *find(MPI_Comm mpi)
 
     if (!world.on || mpi == MPI_COMM_NULL)
         return NULL;
-    if (world.ends && mpi == MPI_COMM_SELF) /* whose attributes are being deleted */
+    if (world.ends && mpi == MPI_COMM_SELF) /* its attributes are being deleted */
         return NULL;
     if (PMPI_Comm_get_attr(mpi, keyval, &c, &found) != MPI_SUCCESS)
         return NULL;
@@ -164,7 +167,8 @@ void comm_forget(struct comm *c)
     pthread_mutex_unlock(&lock);
 }
 
-/* MPI deletes the communicator. Its context stays until no rank needs it, and perhaps for longer. */
+/* Called when MPI deletes the attribute with its communicator. The context stays until no rank
+ * needs it, and perhaps for longer (farewell.c). */
 static int deleted(MPI_Comm mpi, int key, void *attribute, void *extra)
 {
     struct comm *c = attribute;
@@ -186,7 +190,7 @@ int comms_start(void)
     return PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, deleted, &keyval, NULL);
 }
 
-/* The attributes of communicators that still exist stay, and say that there is no context. */
+/* Attributes of communicators that still exist stay, and say that there is no context. */
 void comms_finish(void)
 {
     pthread_mutex_lock(&lock);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The context of a communicator: that of a freed one with the same ranks, or a new one, wired by
- * MPI's own allgather. Whether there is one is agreed by all ranks: in each step each rank says
- * whether it goes on, has finished, or has failed. So a rank that fails early leaves nobody behind
- * who waits for it.
+ * Makes the context of a communicator: takes over that of a freed communicator with the same ranks,
+ * or creates a new one, whose bootstrap is MPI's own allgather. All ranks agree on the result: in
+ * each step each rank says whether it goes on, has finished, or has failed. So no rank is left
+ * waiting for one that has failed early.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -14,16 +14,16 @@
 
 #include "interop/mpi/dropin.h"
 
-#define OTHER_WINDOW ((size_t)1 << 20) /* bytes of the window, but for MPI_COMM_WORLD */
+#define OTHER_WINDOW ((size_t)1 << 20) /* bytes of the window, except of that of MPI_COMM_WORLD */
 
-#define SAID 512 /* bytes: more are gathered by one more collective */
+#define SAID 512 /* bytes of data in the message of a step; longer data takes one more collective */
 
 uint64_t contexts_made, contexts_taken_over;
 
 enum progress { HAS_FAILED, HAS_FINISHED, GOES_ON };
 
-/* The collectives of MPI that are needed here are non-blocking ones: while this rank waits it drives
- * ncoll, and lets other ranks have its core, which MPI does not always do. */
+/* Non-blocking collectives of MPI are used: while this rank waits for one it drives ncoll, and lets
+ * other ranks have its core, which MPI does not always do. */
 int least_of(MPI_Comm mpi, int own, int *least)
 {
     MPI_Request request;
@@ -32,8 +32,8 @@ int least_of(MPI_Comm mpi, int own, int *least)
     return rc == MPI_SUCCESS ? wait_driving(&request, MPI_STATUS_IGNORE) : rc;
 }
 
-/* The message of a rank in a step: how far it is, and the first of the data that it gathers. Ranks that
- * have finished or failed take part in the step as well, without data. */
+/* The message of a rank in a step: its progress, and the first bytes of the data that it gathers.
+ * Ranks that have finished or failed take part in the step as well, without data. */
 struct said {
     int32_t progress;
     unsigned char data[SAID];
@@ -42,7 +42,7 @@ struct said {
 struct gathering {
     MPI_Comm mpi;
     int ranks;
-    struct said *all; /* [ranks] */
+    struct said *all; /* [ranks] the messages of the latest step */
     bool broken;      /* some rank does not take part any more */
 };
 
@@ -54,7 +54,8 @@ static int allgather(MPI_Comm mpi, const void *in, size_t bytes, void *out)
     return rc == MPI_SUCCESS ? wait_driving(&request, MPI_STATUS_IGNORE) : rc;
 }
 
-/* Returns the least progress of all ranks. */
+/* Makes a step: gathers the messages of all ranks in g->all. Returns the least progress of all
+ * ranks. */
 static enum progress step(struct gathering *g, enum progress own, const void *data, size_t bytes)
 {
     struct said said = {.progress = own};
@@ -99,8 +100,9 @@ static bool uses_less_than(rlim_t part)
     return getrlimit(RLIMIT_NOFILE, &limit) != 0 || (rlim_t)fd < limit.rlim_cur / part;
 }
 
-/* Half of the file descriptors are the program's. Kept contexts give way before new ones cannot be
- * made. */
+/* Returns true if there are file descriptors for a new context: half of all are left to the
+ * program. If a quarter is in use, the contexts that are kept for later communicators are
+ * destroyed. */
 static bool has_descriptors(ncoll_error *error)
 {
     if (!uses_less_than(4))
@@ -121,7 +123,7 @@ static int create(struct comm *c, struct gathering *g, ncoll_error *error)
     params.ranks = c->size;
     params.allgather = gather;
     params.allgather_arg = g;
-    if (c->mpi != MPI_COMM_WORLD) { /* what there is to warn of the first context has said */
+    if (c->mpi != MPI_COMM_WORLD) { /* warnings were logged for MPI_COMM_WORLD already */
         params.ranks_per_core = world.ranks_per_core;
         params.window_bytes = OTHER_WINDOW;
         params.log_level = NCOLL_LOG_ERROR;
@@ -133,7 +135,8 @@ static int create(struct comm *c, struct gathering *g, ncoll_error *error)
     return rc;
 }
 
-/* Gives all ranks the error of the first one that has one of its own. */
+/* Sets *error on all ranks to that of the first rank with an error of its own. own: this rank has
+ * one. */
 static void tell_error(struct comm *c, bool own, ncoll_error *error)
 {
     int first = 0;
@@ -153,7 +156,7 @@ static bool is_offered(const struct said *said, int64_t id)
     return false;
 }
 
-/* Returns the first number that rank 0 offers, and all others, too; 0: there is none. */
+/* Returns the first number of a context that rank 0 and all other ranks offer; 0: there is none. */
 static int64_t first_of_all(const struct gathering *g)
 {
     int64_t ids[OFFERS];
@@ -169,7 +172,8 @@ static int64_t first_of_all(const struct gathering *g)
     return 0;
 }
 
-/* Takes over the context of a freed communicator, if there is one that all ranks can do without. */
+/* Takes over the context of a freed communicator, if there is one that all ranks offer. Returns
+ * true if that has worked. */
 static bool take_over(struct comm *c, struct gathering *g)
 {
     int64_t ids[OFFERS], taken = 0;
@@ -183,7 +187,8 @@ static bool take_over(struct comm *c, struct gathering *g)
     return taken != 0;
 }
 
-/* Says whether this rank has a context, and returns true if all have. Rank 0 numbers it. */
+/* Tells the other ranks whether this rank has made its context (ok). Returns true if all have; the
+ * context then gets a number from rank 0. */
 static bool finish(struct comm *c, struct gathering *g, bool ok)
 {
     static int64_t last;

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Calls that make and free communicators. All ranks of the new communicator are in the call, which
- * may wait, so its context can be made here. Later only a blocking collective could: a non-blocking
- * one must not wait, and is left to MPI while there is no context. A context takes about a
- * millisecond, so this is done for the first few communicators that are made from another one;
- * programs that make thousands get a context at the first blocking collective.
+ * Functions that make and free communicators. All ranks of a new communicator take part in the
+ * call, which may wait, so the context can be made here. Later only a blocking collective can make
+ * it: a non-blocking one must not wait, and is left to MPI while there is no context. A context
+ * takes about a millisecond, so it is made here only for the first few communicators that are made
+ * from another one. In programs that make thousands, the others get a context at their first
+ * blocking collective.
  */
 #include "interop/mpi/dropin.h"
 
 #define EARLY_BY_SOME 64
 
-/* All ranks of `from` make all communicators of it, so they count them alike: but for those that take
- * over a context, which they all know if all are in it. */
+/* Makes the context of a communicator after a call in which all ranks of `from` take part, so that
+ * all of them count these communicators alike. One that takes over a context is not counted if all
+ * ranks of `from` are in it, so that all know this. */
 static void made_by_all(MPI_Comm from, MPI_Comm mpi)
 {
     struct comm *parent = comm_of(from), *c;
@@ -25,8 +27,8 @@ static void made_by_all(MPI_Comm from, MPI_Comm mpi)
         parent->early--;
 }
 
-/* Only the ranks of the new communicator are in the call. They may have made different numbers of
- * communicators before. */
+/* Makes the context of a communicator after a call in which only its own ranks take part. These may
+ * have made different numbers of communicators before, so they have to agree. */
 static void made_by_some(MPI_Comm from, MPI_Comm mpi)
 {
     static int made;
@@ -84,7 +86,8 @@ MAKES(Dist_graph_create_adjacent, made_by_all,
       (comm, in, sources, in_weights, n_out, destinations, out_weights, info, reorder, out))
 MAKES(Intercomm_merge, made_by_some, (MPI_Comm comm, int high, MPI_Comm *out), (comm, high, out))
 
-/* A function that deletes an attribute may free other communicators. */
+/* Frees a communicator by `function`. MPI then deletes attributes, and the functions that do so may
+ * free other communicators; so comm_being_freed is restored. */
 static int free_by(int (*function)(MPI_Comm *comm), MPI_Comm *comm)
 {
     MPI_Comm outer = comm_being_freed;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Communicators that the program has freed. A rank that is behind may still need the context of
- * another one, so the ranks tell each other by a barrier on it. Nobody waits for it: MPI lets ranks
- * free communicators in different orders, and use others in between. The barrier begins when the
- * requests of this rank on the communicator are over. It is looked at when a context is made and when
- * a communicator is freed.
+ * Communicators that the program has freed. A rank that is behind may still need another rank to
+ * keep its context, so the ranks tell each other, by a barrier on the context, that they have freed
+ * the communicator. No rank waits for the barrier: MPI lets ranks free communicators in different
+ * orders, and use others in between. It begins when the requests of this rank on the communicator
+ * are over, and is tested when a context is made and when a communicator is freed.
  *
- * When it has ended, a rank may destroy its context at any time. It keeps the last few, since a
- * context takes long to make, and many programs make communicators of the same ranks again and
- * again: the ranks of a new one say which contexts they have, and use one that all have (context.c).
+ * When the barrier has ended, a rank may destroy its context at any time. It keeps the last few,
+ * since a context takes long to make, and many programs make communicators of the same ranks again
+ * and again: the ranks of a new communicator say which contexts they have, and use one that all
+ * have (context.c).
  */
 #include <string.h>
 #include <time.h>
@@ -16,11 +17,11 @@
 #include "interop/mpi/dropin.h"
 
 #define KEPT 16
-/* A barrier that takes longer is looked at only where a context is made: a program may free many
- * communicators while another rank has not freed one. */
+/* A barrier that takes longer, in nanoseconds, is tested only when a context is made, since there
+ * may be many: a program may free many communicators while another rank has not freed one. */
 #define PATIENCE_NS 5000000000
 
-static struct comm *freed; /* the last one first */
+static struct comm *freed; /* list of the freed communicators, the last one first */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int64_t now_ns(void)
@@ -58,7 +59,7 @@ static bool begin_barrier(struct comm *c)
     return false;
 }
 
-/* With the lock of the communicator, or when no other thread knows it. */
+/* Tests the barrier. Called with the lock of the communicator, or when no other thread knows it. */
 static void test_barrier(struct comm *c)
 {
     int rc = ncoll_test(&c->farewell);
@@ -78,7 +79,8 @@ static void advance(struct comm *c, bool old_too, int64_t now)
 
 /* ---------------------------------------------------------------- another use ----------------- */
 
-/* Groups of persistent requests stay in a context, so one that has some is not used again. */
+/* Returns true if another communicator may get the context. Groups of persistent requests stay in a
+ * context, so one that has had some is not used again. */
 static bool may_serve_again(const struct comm *c)
 {
     return (c->freed == FREED_BEGUN || c->freed == FREED_BY_ALL) && c->offered_to == NULL &&
@@ -105,7 +107,7 @@ void farewell_offer(const struct comm *c, int64_t ids[OFFERS])
     pthread_mutex_unlock(&lock);
 }
 
-/* Takes one off the list. With the lock. */
+/* Removes an entry from the list. Called with the lock. */
 static struct comm *take(struct comm **at)
 {
     struct comm *c = *at;
@@ -143,7 +145,8 @@ static void hand_over(struct comm *from, struct comm *to)
     from->ops = NULL;
 }
 
-/* All ranks have offered it, so all have begun the barrier, and end it now. */
+/* All ranks have offered the context, so all have begun its barrier: this rank can wait for its
+ * end. */
 void farewell_take(struct comm *c, int64_t id)
 {
     struct comm *taken = take_offered(c, id);
@@ -171,7 +174,8 @@ static void destroy_all(struct comm *over)
     }
 }
 
-/* Takes those off the list that are to be destroyed. With the lock. */
+/* Removes from the list those communicators whose contexts are to be destroyed, and returns them.
+ * Of those that all ranks have freed, the last `most` are kept. Called with the lock. */
 static struct comm *take_over(bool old_too, unsigned most)
 {
     int64_t now = now_ns();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Other calls of MPI in which the program's thread may wait for other ranks. They are MPI's own. While
- * it is in one, and requests are unfinished, the helper thread may call operations by
- * MPI_Reduce_local() (progress.c).
+ * Other functions of MPI in which the program's thread may wait for other ranks. MPI's own
+ * functions do the work. While a thread is in one, and requests are unfinished, the helper thread
+ * may call operations by MPI_Reduce_local() (progress.c).
  */
 #include "interop/mpi/dropin.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Hands a prepared call to ncoll: to finish it, as a request, or as a persistent request. */
+/* Hands a prepared call to ncoll: as a blocking call, as a request, or as a persistent request. */
 #include "interop/mpi/dropin.h"
 
-/* The arguments of each collective between the group and what comes last. */
+/* The arguments of each ncoll function between the group and the last one, which is the time-out or
+ * the request. */
 #define REDUCTION c->in, c->out, c->count, c->type, c->op
 #define MOVE      c->in, c->out, c->count, c->type
 #define ALLTOALLV c->in, c->in_counts, c->in_displs, c->out, c->out_counts, c->out_displs, c->type

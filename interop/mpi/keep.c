@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A program may free a type or an operation while requests use it. MPI keeps what its own requests
- * use; for those of ncoll this is done here.
+ * use; this file does the same for requests of ncoll.
  */
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@ struct kept {
     MPI_Datatype type;
     MPI_Op op;
     int users;
-    bool freed; /* by the program */
+    bool freed; /* the program has freed it */
 };
 
 static struct kept *types, *ops;
@@ -36,7 +36,8 @@ static struct kept **find_op(MPI_Op op)
     return at;
 }
 
-/* Returns true if the handle is to be freed now. */
+/* Changes the number of users of a type or an operation. Returns true if the handle is to be freed
+ * now, since the program has freed it and there are no users left. */
 static bool change(struct kept **at, const struct kept *fresh, int by)
 {
     struct kept *k = *at;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Blocking collectives that are left to MPI while requests of ncoll are unfinished. All ranks make the
- * same call, since another rank may have no request, and MPI does not match a blocking call and a
- * non-blocking one. The helper thread advances the requests (progress.c), and may call operations of
- * the program. So MPI gets an operation that waits for the helper thread.
+ * Blocking collectives that are left to MPI while requests of ncoll are unfinished. MPI's blocking
+ * function is called, and not a non-blocking one during which ncoll could be driven: another rank
+ * may have no request and make the blocking call, and MPI does not match the two. So the helper
+ * thread advances the requests (progress.c), and may call operations of the program. To keep that
+ * apart from calls by MPI, MPI gets an operation that waits for the helper thread.
  */
 #include "interop/mpi/dropin.h"
 
-/* The program's operation in the call that MPI makes now. Without MPI_THREAD_MULTIPLE there is one. */
+/* The program's operation in the call that MPI makes now. There is one such call at a time, since
+ * with MPI_THREAD_MULTIPLE this is not used. */
 static MPI_Op left_op;
 
 #ifdef HAVE_LARGE

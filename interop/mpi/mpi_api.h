@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mpi.h, and the functions of the MPI below this library.
+ * mpi.h, and the functions of the MPI that the program runs on.
  *
- * The library defines MPI_X and PMPI_X of what it interposes. PMPI_X as well, since the Fortran
- * interface of Open MPI calls PMPI_X, and so do tools that wrap MPI_X. So inside this library PMPI_X
- * of such a function is the library itself: what MPI does is real.X. Functions that are not on the
- * lists below are called by their names, PMPI_X.
+ * The library defines both MPI_X and PMPI_X for each function X that it interposes, since the
+ * Fortran interface of Open MPI calls PMPI_X, and so do tools that wrap MPI_X. So inside this
+ * library PMPI_X of such a function is the library's own, and MPI's function is real.X. Functions
+ * that are not on the lists below are called by their names PMPI_X.
  */
 #ifndef NCOLL_INTEROP_MPI_API_H
 #define NCOLL_INTEROP_MPI_API_H
@@ -25,7 +25,7 @@
 #define HAVE_PERSISTENT     1
 #define PERSISTENT(P, name) P##MPIX_##name##_init
 #endif
-/* Counts of type MPI_Count. */
+/* MPI has functions with counts of type MPI_Count, MPI_X_c(). */
 #if MPI_VERSION >= 4 && !defined(OPEN_MPI)
 #define HAVE_LARGE 1
 #endif
@@ -52,7 +52,7 @@
     X(Scan, scan)                                                                                  \
     X(Exscan, exscan)
 
-/* Everything else that is interposed. */
+/* All other functions that are interposed. */
 #define OTHERS(X)                                                                                  \
     X(Init)                                                                                        \
     X(Init_thread)                                                                                 \
@@ -132,7 +132,8 @@
     X(File_read_at_all)                                                                            \
     X(File_write_at_all)
 
-/* The calls of MPI itself. Set when the library is loaded, before any of it can be called. */
+/* MPI's own functions. The pointers are set when the library is loaded, before any of its functions
+ * can be called. */
 struct real {
 #define REAL(Name, name)                                                                           \
     __typeof__(MPI_##Name) *Name;                                                                  \
@@ -158,7 +159,7 @@ struct real {
 };
 extern struct real real;
 
-/* Begins the definition of int MPI_NAME PARAMS, which PMPI_NAME is another name of. */
+/* Begins the definition of the function MPI_NAME(), with PMPI_NAME() as another name for it. */
 #define INTERPOSE(NAME, ...)           INTERPOSE_BOTH(MPI_##NAME, PMPI_##NAME, __VA_ARGS__)
 #define INTERPOSE_BOTH(MPI, PMPI, ...) INTERPOSE_AS(MPI, PMPI, __VA_ARGS__)
 #define INTERPOSE_AS(MPI, PMPI, ...)                                                               \

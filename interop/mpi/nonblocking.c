@@ -6,8 +6,8 @@
 #include "interop/mpi/dropin.h"
 #include "interop/mpi/parameters.h"
 
-/* Called by the thread that ends the request. The error is told by wait.c, which finds it in the
- * status. */
+/* Fills in the status of the generalised request; MPI calls it in the thread that ends the request.
+ * An error is put into the status, where wait.c finds it and tells the program. */
 static int query(void *state, MPI_Status *status)
 {
     const struct request *r = state;
@@ -38,7 +38,8 @@ static int start_it(struct request *r)
     return issue_start(&r->call, &r->nc);
 }
 
-/* Sets *rc to what MPI returns, unless the call has to be left to MPI. */
+/* Starts a call. Sets *rc to what the MPI function returns, and returns SERVED; or returns the
+ * reason why the call has to be left to MPI. */
 static enum reason start(struct call *c, MPI_Request *out, int *rc)
 {
     struct request *r = c->stage == NULL || stage_ok(c) ? request_new(c) : NULL;
@@ -54,7 +55,7 @@ static enum reason start(struct call *c, MPI_Request *out, int *rc)
     if (*rc != MPI_SUCCESS) {
         stage_free(c);
         request_delete(r);
-        c->comm->has_failed = true; /* other ranks make the call */
+        c->comm->has_failed = true; /* ranks do not agree any more: others make the call */
         return SERVED;
     }
     MPI_Request handle = r->mpi;
@@ -70,7 +71,7 @@ static enum reason start(struct call *c, MPI_Request *out, int *rc)
     *out = handle;
     *rc = MPI_SUCCESS;
     if (status != NCOLL_OK) {
-        r->status = status; /* a program that goes on may wait for it */
+        r->status = status; /* the program may go on after the error, and wait for r */
         request_end(r);
         *rc = error_class(status);
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Operations. Those that ncoll has for the type are ncoll's. All others that MPI defines for the
- * type, and those of the program, are called through MPI_Reduce_local(): ncoll takes elements of
- * their size, and an operation of ours.
+ * Operations of reductions. If ncoll has an operation for the type, that is used. All others that
+ * MPI defines for the type, and those of the program, are called through MPI_Reduce_local(): ncoll
+ * gets a type for elements of their size, and a user-defined operation, combine().
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -14,13 +14,13 @@
 
 struct known_op {
     ncoll_op op;
-    unsigned classes; /* for which MPI defines it, a bit each */
+    unsigned classes; /* classes of types for which MPI defines it, one bit each */
 };
 
 #define C(class) (1u << CLASS_##class)
 #define INTEGERS (C(C_INTEGER) | C(FORTRAN_INTEGER) | C(MULTI))
 
-/* Returns false for the program's operations. */
+/* Finds an operation that MPI defines. Returns false for those of the program. */
 static bool known_op(MPI_Op op, struct known_op *out)
 {
     if (op == MPI_SUM)
@@ -141,8 +141,9 @@ static int make_both(ncoll_context *ctx, struct foreign_op *f)
 
 /* ---------------------------------------------------------------- sizes of elements ----------- */
 
-/* The strides of elements: all multiples of 8 up to 512, and below 64 all numbers; then four in
- * each octave, up to 1 MiB. There are few, since all ranks register all of them. */
+/* Returns the stride of elements, in bytes, of a class. Strides are all numbers up to 64, all
+ * multiples of 8 up to 512, and then four in each octave, up to 1 MiB. There are few, since all
+ * ranks register all of them. */
 static size_t element_stride(unsigned class)
 {
     if (class < 64)
@@ -200,10 +201,11 @@ void ops_free(struct ops *ops)
 
 /* ---------------------------------------------------------------- choice ---------------------- */
 
-/* A persistent request keeps its operation, and gives it back to nobody. */
+/* Returns the operations for a persistent request, which no other request uses, even later; NULL:
+ * there is no memory. */
 static struct foreign_op *place_of_persistent(struct comm *comm)
 {
-    pthread_mutex_lock(&comm->lock); /* or the helper thread may be in the context */
+    pthread_mutex_lock(&comm->lock); /* otherwise the helper thread may be in the context */
     struct foreign_op **f = &comm->ops->persistent[comm->ops->persistent_calls % PERSISTENT_MOST];
 
     if (*f == NULL && (*f = calloc(1, sizeof **f)) != NULL &&
@@ -220,9 +222,9 @@ static bool is_free_for(struct foreign *f, MPI_Op op, MPI_Datatype type)
     return __atomic_load_n(&f->users, __ATOMIC_ACQUIRE) == 0 || (f->op == op && f->type == type);
 }
 
-/* Returns the operation for this call. All ranks take the same, since it depends on the number of
- * such calls on the communicator alone. If it is that of an unfinished request with another operation
- * or type, this rank waits for that one. NULL: there is no memory. */
+/* Returns the operations for this call. All ranks take the same, since they depend only on the
+ * number of such calls on the communicator. If an unfinished request with another operation or type
+ * uses them, this rank waits for that request. NULL: there is no memory. */
 static struct foreign_op *place_of(struct call *c, enum how how, int commutes, MPI_Op op,
                                    MPI_Datatype type)
 {

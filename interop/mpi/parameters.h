@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The parameters of MPI's collectives, written once for their six forms: blocking, non-blocking and
- * persistent, with counts of type int and of type MPI_Count. Of each collective:
+ * persistent, with counts of type int and of type MPI_Count. For each collective X:
  *
  *     PARAMETERS_X(INT, PLACE)  as in mpi.h; INT is the type of counts, PLACE of displacements
- *     ARGUMENTS_X               to hand them on to MPI
- *     PREPARED_X                to hand them to prepare_X()
- *     OPERATION_X               the place of its operation
+ *     ARGUMENTS_X               the arguments, to be passed on to MPI
+ *     PREPARED_X                the arguments, to be passed to prepare_X()
+ *     OPERATION_X               the address of its operation
  */
 #ifndef NCOLL_INTEROP_MPI_PARAMETERS_H
 #define NCOLL_INTEROP_MPI_PARAMETERS_H
@@ -98,7 +98,7 @@
 #define PREPARED_Alltoallw                                                                         \
     in, N(in_counts), N(in_displs), in_types, out, N(out_counts), N(out_displs), out_types, comm
 
-/* The place of the operation in a blocking call; NULL: it has none. */
+/* The address of the operation in a blocking call; NULL: the collective has no operation. */
 #define OPERATION_Barrier              NULL
 #define OPERATION_Bcast                NULL
 #define OPERATION_Reduce               &op

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Persistent collectives. MPI lets each rank start them in an order of its own, while ncoll goes by
- * the order of the starts in a group. So each request gets a group of its own, which lives as long as
- * the context of the communicator.
+ * Persistent collectives. MPI lets each rank start them in an order of its own, while ncoll matches
+ * calls by the order of the starts in a group. So each request gets a group of its own, which lives
+ * as long as the context of the communicator.
  *
- * The program's handle is a persistent receive of no bytes from this process itself. It is started
- * with ncoll's request, and gets its message when that one has ended. So MPI's own calls can wait
- * for it.
+ * The program's handle is a persistent receive of no bytes from this process itself. The receive is
+ * started with ncoll's request, and its message is sent when that request has ended. So MPI's own
+ * calls can wait for it.
  */
 #include "interop/mpi/dropin.h"
 #include "interop/mpi/parameters.h"
@@ -23,7 +23,8 @@ static void give_tag(int tag)
     pthread_mutex_unlock(&tags_lock);
 }
 
-/* To be called for a request that has not been started, or has ended. */
+/* Deletes a request, and what its call uses. To be called when it has not been started, or has
+ * ended. */
 static void forget_call(struct request *r)
 {
     keep_call(&r->call, -1);
@@ -32,7 +33,7 @@ static void forget_call(struct request *r)
 }
 
 #ifdef HAVE_PERSISTENT
-/* Returns false if all tags are those of requests that live. */
+/* Finds a tag that no request uses. Returns false if there is none. */
 static bool take_tag(int *tag)
 {
     static unsigned next;
@@ -49,7 +50,7 @@ static bool take_tag(int *tag)
     return found;
 }
 
-/* Returns a status of ncoll, the same on all ranks. */
+/* Makes a group for a persistent request. Returns a status of ncoll, the same on all ranks. */
 static int make_group(struct call *c, ncoll_group **group)
 {
     int rc;
@@ -76,7 +77,7 @@ static int make_handle(struct request *r)
     }
     rc = PMPI_Recv_init(NULL, 0, MPI_BYTE, 0, r->tag, world.self, &r->mpi);
     if (rc != MPI_SUCCESS) {
-        r->call.comm->has_failed = true; /* other ranks make the call */
+        r->call.comm->has_failed = true; /* ranks do not agree any more: others make the call */
         give_tag(r->tag);
         forget_call(r);
         return rc;
@@ -86,7 +87,8 @@ static int make_handle(struct request *r)
     return MPI_SUCCESS;
 }
 
-/* Sets *rc to what MPI returns, unless the call has to be left to MPI. */
+/* Makes a persistent request. Sets *rc to what the MPI function returns, and returns SERVED; or
+ * returns the reason why the call has to be left to MPI. */
 static enum reason init(struct call *c, MPI_Request *out, int *rc)
 {
     struct request *r = NULL;
@@ -159,7 +161,7 @@ static int start(struct request *r, MPI_Request *handle)
         stage_before(&r->call);
     if ((rc = pending_start(r, start_it)) == NCOLL_OK)
         return MPI_SUCCESS;
-    r->status = rc; /* a program that goes on may wait for it */
+    r->status = rc; /* the program may go on after the error, and wait for r */
     request_end(r);
     return error_class(rc);
 }
@@ -187,7 +189,8 @@ INTERPOSE(Startall, int count, MPI_Request requests[])
     return rc;
 }
 
-/* ncoll's request stays with its group: it is freed with the context. */
+/* Frees a persistent request. ncoll's part of it stays with its group: it is freed with the
+ * context. */
 INTERPOSE(Request_free, MPI_Request *request)
 {
     struct request *r = request == NULL ? NULL : request_of(*request);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Blocking messages: while requests of ncoll are unfinished they are requests, too, so that both
- * are driven. */
+/* Blocking messages. While requests of ncoll are unfinished, such a call is made as a non-blocking
+ * one of MPI, so that MPI and ncoll are both driven while it waits. */
 #include "interop/mpi/dropin.h"
 
 INTERPOSE(Send, const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * MPI's arguments become those of ncoll. Reductions; calls in which each rank has as much as any
- * other. Those with counts of their own are in prepare_v.c.
+ * Turns MPI's arguments into those of ncoll, for reductions, and for calls in which each rank has
+ * as much data as any other. Calls with a count for each rank are in prepare_v.c.
  */
 #include "interop/mpi/dropin.h"
 #include "interop/mpi/prepare.h"
@@ -29,8 +29,9 @@ enum reason call_begin(struct call *c, enum collective collective, enum how how,
     return SERVED;
 }
 
-/* MPI refuses an argument on this rank, while other ranks may make the call, and by ncoll. Then the
- * ranks do not agree any more about how many calls there were. */
+/* If MPI refuses an argument on this rank, other ranks may still make the call through ncoll. Then
+ * the ranks do not agree any more about how many calls there were, so the communicator has
+ * failed. */
 void call_leave(struct call *c, enum reason why)
 {
     if (UNLIKELY(c->stage != NULL))
@@ -49,11 +50,12 @@ enum reason prepare_Barrier(struct call *c, enum how how, MPI_Comm comm)
 /* The elements of a reduction that this rank gives and gets. */
 struct sides {
     const void *in;
-    void *out; /* NULL: none, on this rank */
+    void *out; /* NULL: this rank gets none */
     size_t in_count, out_count;
 };
 
-/* Elements that have to be brought to another layout: in place, both sides share one copy. */
+/* Prepares copies of elements that ncoll needs in another layout. In a call in place, input and
+ * output share one copy. */
 static enum reason copy_elements(struct call *c, const struct sides *s, const struct type *t,
                                  bool in_place)
 {
@@ -124,8 +126,8 @@ enum reason prepare_Scan(struct call *c, enum how how, const void *in, void *out
     return LIKELY(why == SERVED) ? same_counts(c, how, in, out, count, type, op) : why;
 }
 
-/* On rank 0 nothing is written to the output. A copy of the whole of it, with what is there in
- * place, gives back what was there; otherwise it is left out. */
+/* On rank 0 the output must stay as it is. In a call in place, an output that is copied gets back
+ * what was there before. Otherwise rank 0 has no output. */
 enum reason prepare_Exscan(struct call *c, enum how how, const void *in, void *out, MPI_Count count,
                            MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
@@ -138,7 +140,7 @@ enum reason prepare_Exscan(struct call *c, enum how how, const void *in, void *o
         c->count = (size_t)count;
         if ((why = reduction(c, how, &s, type, op)) != SERVED)
             return why;
-        /* ncoll asks for an output, which it does not touch. */
+        /* ncoll wants an output, though it does not write to it on rank 0. */
         if (c->out == NULL)
             c->out = (void *)c->in;
         return SERVED;
@@ -203,12 +205,12 @@ enum reason prepare_Reduce_scatter(struct call *c, enum how how, const void *in,
 
 /* ---------------------------------------------------------------- moves ----------------------- */
 
-/* One side of a move: `blocks` blocks of `count` elements each. */
+/* The data of one side of a move (input or output): some blocks of `count` elements each. */
 struct side {
     void *user;
     MPI_Count count;
     const struct type *type;
-    size_t bytes; /* of a block */
+    size_t bytes; /* bytes of a block */
 };
 
 static bool side_of(struct side *s, const void *user, MPI_Count count, MPI_Datatype type)
@@ -224,8 +226,8 @@ static bool side_of(struct side *s, const void *user, MPI_Count count, MPI_Datat
     return LIKELY(user != NULL || s->bytes == 0 || s->type->true_lb != 0);
 }
 
-/* Returns where ncoll finds the data: the program's memory, or a copy that is packed before the call
- * (`before`), or unpacked after it. */
+/* Returns where ncoll finds the data: in the program's memory, or in a copy that is packed before
+ * the call (`before`), or unpacked after it. */
 static void *place_side(struct call *c, const struct side *s, MPI_Count blocks, bool before)
 {
     if (LIKELY(s->type->dense))
@@ -240,8 +242,8 @@ static void *place_side(struct call *c, const struct side *s, MPI_Count blocks, 
     return temporary;
 }
 
-/* Returns the address of block q of a side, for data in place: in the copy, which gets it before
- * the call. */
+/* Returns the address of block q of a side, for a call in place. If the side has a copy, this is in
+ * the copy, and the block is packed into it before the call. */
 static void *own_block(struct call *c, const struct side *s, void *placed, int q)
 {
     char *block = (char *)placed + (size_t)q * s->bytes;
@@ -258,8 +260,8 @@ static enum reason move(struct call *c, size_t bytes)
     return SERVED;
 }
 
-/* A move of bytes with data on both sides. If the two overlap, what is sent is copied first, unless it
- * is where it has to be in a call in place. */
+/* Prepares a move of bytes with input and output on this rank. If the two overlap, the input is
+ * copied first, unless it is at in_place, where it has to be in a call in place. */
 static enum reason move_apart(struct call *c, size_t bytes, size_t in_bytes, size_t out_bytes,
                               const void *in_place)
 {
@@ -283,8 +285,8 @@ enum reason prepare_Bcast(struct call *c, enum how how, void *buffer, MPI_Count 
     return move(c, s.bytes);
 }
 
-/* True for what MPICH refuses, and other MPIs take for data in place: `one` lies where block q of
- * `all` does. */
+/* Returns true if `one` lies where block q of `all` does, and MPI refuses that, as MPICH does.
+ * Other MPIs take it for data in place. */
 static bool is_alias(const struct side *one, const struct side *all, int q)
 {
     return ALIASES_ARE_ERRORS && one->type == all->type && one->count == all->count &&

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Calls in which each rank has counts of its own. With gatherv and scatterv the root alone knows all
- * of them, while ncoll wants all of them on all ranks. So these two are an alltoallv, in which each
- * rank says what it knows: what goes from it, and what comes to it.
+ * Turns MPI's arguments into those of ncoll, for calls with a count for each rank. In gatherv and
+ * scatterv only the root knows all counts, while ncoll wants all of them on all ranks. So these two
+ * become an alltoallv, in which each rank says what it knows: the counts of what it sends and of
+ * what it gets.
  */
 #include <stdint.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 #include "interop/mpi/dropin.h"
 #include "interop/mpi/prepare.h"
 
-/* One side: block q has counts[q] elements, at displs[q]. */
+/* The data of one side (input or output): block q has counts[q] elements, at displs[q]. */
 struct blocks {
     const void *user;
     struct numbers counts, displs;
@@ -31,13 +32,14 @@ static MPI_Aint place_at(const struct blocks *b, int q, const struct type *t)
 
 struct outline {
     bool dense;
-    MPI_Aint lowest, end; /* of all blocks, from `user` */
+    MPI_Aint lowest, end; /* the range of all blocks, relative to `user` */
     size_t bytes;
 };
 
-/* Fills in the counts in bytes. Returns false if MPI refuses these arguments. Programs write blocks that
- * overlap, though MPI forbids it; ncoll would refuse them, on this rank alone. So what comes for blocks
- * that do not lie in the order of the ranks is copied. */
+/* Fills in the counts in bytes, and the outline of the blocks. Returns false if MPI refuses these
+ * arguments. Some programs receive in blocks that overlap, though MPI forbids it; ncoll would
+ * refuse them, on this rank alone. So blocks that are written to, and do not lie in the order of
+ * the ranks, are not dense: they are received in a copy. */
 static bool outline_of(const struct blocks *b, int n, size_t *counts, struct outline *out)
 {
     *out = (struct outline){.dense = true, .lowest = INTPTR_MAX, .end = -INTPTR_MAX};
@@ -64,8 +66,8 @@ static bool outline_of(const struct blocks *b, int n, size_t *counts, struct out
     return b->user != NULL || out->bytes == 0 || out->lowest != 0;
 }
 
-/* Returns true if ncoll would take the two sides for buffers that overlap. It looks at all that is
- * between the first block of a side and its last. */
+/* Returns true if ncoll would take the two sides for buffers that overlap. ncoll looks at all that
+ * is between the first block of a side and its last. */
 static bool are_mixed(const struct blocks *a, const struct outline *x, const void *other,
                       size_t bytes)
 {
@@ -101,7 +103,8 @@ static void place_blocks(struct call *c, const struct blocks *b, int n, const st
     }
 }
 
-/* The four arrays of the communicator that a call may fill. ncoll copies what it keeps of them. */
+/* The four arrays in comm->numbers, which a call may fill. ncoll copies what it needs of them after
+ * the call has begun. */
 struct arrays {
     size_t *in_counts, *in_displs, *out_counts, *out_displs;
 };
@@ -121,7 +124,8 @@ static struct arrays arrays_of(struct call *c, bool clear)
     return a;
 }
 
-/* True for what MPICH refuses: `one` lies where this rank's block of the other side does. */
+/* Returns true if `one` lies where this rank's block of the other side does, and MPI refuses that,
+ * as MPICH does. */
 static bool is_alias(const struct call *c, const void *one, MPI_Count count, MPI_Datatype type,
                      const struct blocks *all)
 {
@@ -132,8 +136,9 @@ static bool is_alias(const struct call *c, const void *one, MPI_Count count, MPI
                (const char *)all->user + number(all->displs, own) * (long long)type_of(type)->size;
 }
 
-/* One block, of this rank: what it sends to the root, or gets from it. `other`: the other side, on a
- * rank that has one; NULL: none. */
+/* Prepares the one block that this rank sends to the root (`before`), or gets from it: sets *bytes
+ * and *base. other: the other side, of which `o` is the outline, on a rank that has one; NULL:
+ * none. Returns false if MPI refuses the arguments. */
 static bool place_one(struct call *c, const void *user, MPI_Count count, MPI_Datatype type,
                       bool before, const struct blocks *other, const struct outline *o,
                       size_t *bytes, void **base)

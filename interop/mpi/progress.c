@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Progress of requests. ncoll makes progress in its calls alone, and so does MPI. So whatever waits
- * in one drives the other: wait.c and point_to_point.c drive ncoll while they wait in MPI, and
- * blocking.c drives MPI while it waits in ncoll. A program may also wait in other calls of MPI
- * (inside.c), or compute. For that there is a helper thread: while requests are unfinished, and
- * nothing else has advanced them for a millisecond, it does. It never calls MPI, but for operations
- * that go by MPI_Reduce_local(), and these only while the program's thread is known to be in MPI.
+ * Progress of requests. ncoll makes progress only in its own calls, and so does MPI. So a call that
+ * waits in one drives the other: wait.c and point_to_point.c drive ncoll while they wait in MPI,
+ * and blocking.c drives MPI while it waits in ncoll. A program may also wait in other calls of MPI
+ * (inside.c), or compute. For that there is a helper thread: it advances unfinished requests when
+ * nothing else has advanced them for a millisecond. It calls no function of MPI but
+ * MPI_Reduce_local(), for operations, and that only while the program's thread is known to be in
+ * MPI.
  *
- * The lock `progress` covers the lists of requests; it is taken before that of a communicator, which
- * covers its context. In between comes the lock `operations`, which the helper thread holds while it
- * may call operations. Calls of MPI that may call back are made without either.
+ * Locks are taken in this order: `progress`, which covers the lists of requests; `operations`,
+ * which the helper thread holds while it may call operations; and that of a communicator, which
+ * covers its context. Calls of MPI that may call back into this library are made without `progress`
+ * and without the lock of a communicator.
  */
 #include <errno.h>
 #include <sched.h>
@@ -19,7 +21,7 @@
 #include "interop/mpi/dropin.h"
 
 #define HELP_AFTER_NS 1000000
-#define TRIES         20 /* before a rank lets others run */
+#define TRIES         20 /* the number of looks in vain before a rank lets others run */
 
 unsigned pending_total, persistent_total, inside_mpi;
 
@@ -30,7 +32,7 @@ static pthread_cond_t helper_wakes = PTHREAD_COND_INITIALIZER;
 static pthread_t helper;
 static bool helper_runs, helper_stops;
 static struct comm *active;
-static unsigned rounds; /* of progress by the program's threads */
+static unsigned rounds; /* calls of progress_all(), by the program's threads */
 
 /* ---------------------------------------------------------------- the helper ------------------ */
 
@@ -44,7 +46,8 @@ void operations_unlock(void)
     pthread_mutex_unlock(&operations);
 }
 
-/* With MPI_THREAD_MULTIPLE operations have to bear it that several threads call them. */
+/* With MPI_THREAD_MULTIPLE no lock is needed: operations must allow that several threads call
+ * them. */
 void inside_ends(void)
 {
     if (!world.threads)
@@ -54,7 +57,8 @@ void inside_ends(void)
         operations_unlock();
 }
 
-/* With the lock `operations`. */
+/* Returns true if the helper thread may advance the requests on a communicator: none needs an
+ * operation of MPI, or operations may be called now. Called with the lock `operations`. */
 static bool may_help(const struct comm *c)
 {
     if (world.threads || __atomic_load_n(&inside_mpi, __ATOMIC_RELAXED) != 0)
@@ -103,8 +107,8 @@ static void *helper_main(void *unused)
     return NULL;
 }
 
-/* Without a thread calls that are not interposed still wait for each other as they should, unless
- * they wait for a request of this rank. */
+/* Starts the helper thread, if there is none, and wakes it. If it cannot be started, MPI calls that
+ * are not interposed still work, unless they wait for what a request of this rank has to do. */
 static void wake_helper(void)
 {
     sigset_t none, before;
@@ -120,8 +124,8 @@ static void wake_helper(void)
     pthread_mutex_unlock(&helper_lock);
 }
 
-/* Forgets requests that the program has left unfinished: nobody must look at them when their contexts are
- * gone. */
+/* Forgets requests that the program has left unfinished: nothing must look at them when their
+ * contexts are gone. */
 static void forget_all(void)
 {
     pthread_mutex_lock(&progress);
@@ -179,7 +183,8 @@ int pending_start(struct request *r, int (*start)(struct request *r))
     return rc;
 }
 
-/* Moves the requests that have ended to the list `done`. With both locks. */
+/* Moves the requests that have ended to the list `done`. Called with the locks `progress` and
+ * c->lock. */
 static void collect(struct comm *c, struct request ***done)
 {
     struct request **at = &c->pending, *r;
@@ -254,9 +259,9 @@ void progress_all(void)
     }
 }
 
-/* A message that does not come, for which MPI is asked: MPI_Test() advances all of MPI, while
- * MPI_Iprobe() of MPICH does not if there is one rank. One for each thread, since two must not test one
- * request. They stay until MPI_Finalize(). */
+/* Advances MPI by a test of a receive whose message never comes: MPI_Test() advances all of MPI,
+ * while MPI_Iprobe() of MPICH does not if there is only one rank. Each thread has its own receive,
+ * since two threads must not test one request. They stay until MPI_Finalize(). */
 static void drive_mpi(void)
 {
     static _Thread_local MPI_Request never;

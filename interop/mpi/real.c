@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Finds the functions of the MPI below. The next definition of PMPI_X after this library's own is
- * MPI's, or that of another tool that was preloaded after this library.
+ * Finds MPI's own functions. The next definition of PMPI_X after this library's own is MPI's, or
+ * that of another tool that was preloaded after this library.
  */
 #include <dlfcn.h>
 #include <stdio.h>

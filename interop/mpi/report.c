@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* NCOLL_MPI_REPORT: how many calls were accelerated, and why the others were not. */
+/* Writes the report that NCOLL_MPI_REPORT asks for: how many calls were accelerated, and why the
+ * others were not. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The library's requests: where they live, and which handles of MPI stand for persistent ones. */
+/* Allocates the library's requests, and finds the persistent request that a handle of MPI stands
+ * for. */
 #include <stdlib.h>
 
 #include "interop/mpi/dropin.h"
@@ -8,7 +9,7 @@
 
 static struct request *unused, *known[BUCKETS];
 unsigned failed_total;
-/* Held for a few instructions only: MPI calls request_delete() with locks of its own. */
+/* Held for a few instructions only, since MPI calls request_delete() with locks of its own. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 struct request *request_new(const struct call *c)

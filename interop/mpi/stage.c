@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Copies before and after a call, of data that does not lie in memory as ncoll takes it. Moves of
- * data are packed by MPI_Pack(): what one rank packs another may have in one piece. Reductions need
- * each element by itself; the gaps inside it are neither read nor written in the program's buffer.
+ * Copies data before and after a call if it does not lie in memory as ncoll takes it. Data that is
+ * only moved is packed by MPI_Pack(), since other ranks may have the same data in one piece. For
+ * reductions each element is copied by itself; the gaps inside it are not written in the program's
+ * buffer.
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -136,8 +137,8 @@ void stage_keep_types(const struct call *c, int by)
 
 /* ---------------------------------------------------------------- copying --------------------- */
 
-/* Copies by a message of this process to itself. Only one thread does so at a time, or it might take
- * the message of another one. */
+/* Copies data by a message of this process to itself. Only one thread does so at a time, or it
+ * might take the message of another one. */
 static void copy_by_message(const void *from, int n, MPI_Datatype from_type, void *to, int m,
                             MPI_Datatype to_type)
 {
@@ -149,8 +150,8 @@ static void copy_by_message(const void *from, int n, MPI_Datatype from_type, voi
     pthread_mutex_unlock(&lock);
 }
 
-/* Packs or unpacks one element of more than PACK_MOST bytes, by a message,
- * for which no size is an int. */
+/* Packs or unpacks one element of more than PACK_MOST bytes, by a message of blocks of 1 MiB: their
+ * number is an int, while the size is not. */
 static void copy_large(const struct type *t, unsigned char *user, unsigned char *packed, bool pack)
 {
     int lengths[2] = {(int)(t->size >> 20), (int)(t->size & 0xfffff)};
@@ -170,8 +171,8 @@ static void copy_large(const struct type *t, unsigned char *user, unsigned char 
     real.Type_free(&mib);
 }
 
-/* Packs or unpacks n elements, of PACK_MOST bytes at most. MPI_Pack() of MPICH refuses MPI_BOTTOM,
- * which is NULL; messages take it. */
+/* Packs or unpacks n elements, of PACK_MOST bytes at most together. MPI_Pack() of MPICH refuses
+ * MPI_BOTTOM, which is NULL, so a message is used then. */
 static void copy_some(const struct type *t, unsigned char *user, size_t n, unsigned char *packed,
                       bool pack)
 {
@@ -221,7 +222,8 @@ static void take_elements(const struct piece *p)
     }
 }
 
-/* Only the data of an element is written: the program may have something else in the gaps. */
+/* Copies elements back to the program's buffer. Only the data of an element is written: the program
+ * may have something else in the gaps. */
 static void give_elements(const struct piece *p)
 {
     unsigned char *data = malloc(p->type.size + 1);

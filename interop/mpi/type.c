@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Knowledge of MPI types. A type is examined at its first use, and remembered until
- * the program frees it (MPI_Type_free() is interposed), since MPI gives handles out again.
+ * What the library knows of MPI types. A type is examined at its first use, and remembered until
+ * the program frees it (MPI_Type_free() is interposed), since MPI may give the handle to another
+ * type then.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,8 @@ static unsigned hash(MPI_Datatype mpi)
     return (unsigned)(h ^ h >> 7 ^ h >> 14) % BUCKETS;
 }
 
-/* All predefined types that have operations. Which of them exist depends on MPI and its compilers. */
+/* Finds a type among the predefined ones that have operations; NULL: it is not one of them. Which
+ * of these exist depends on MPI and its compilers. */
 static const struct named *find_named(MPI_Datatype mpi)
 {
     const struct named named[] = {
@@ -158,9 +160,10 @@ static ncoll_type integer_of(size_t size, bool is_signed)
     }
 }
 
-/* Returns the type of ncoll with the same values. An unusual size (a compiler option such as
- * -fdefault-real-8 when MPI was built) has none. Logicals go by MPI's own operations, since it
- * depends on the Fortran compiler what is true; C's bool is 0 or 1. */
+/* Returns the type of ncoll with the same values; 0: there is none, as for an unusual size (a
+ * compiler option such as -fdefault-real-8 when MPI was built). Fortran's logicals have none, and
+ * are left to MPI's own operations, since it depends on the compiler which values are true; C's
+ * bool is 0 or 1. */
 static ncoll_type native_of(const struct named *n, const struct type *t)
 {
     switch (n->class) {
@@ -192,8 +195,9 @@ static void release_type(MPI_Datatype mpi)
         real.Type_free(&mpi);
 }
 
-/* Returns true if the n blocks, in the order of the type map, lie one after the other. The places
- * are in units of `unit` bytes of what has `extent` bytes. */
+/* Returns true if the n blocks, in the order of the type map, lie one after the other. Block i has
+ * lengths[i] elements, or `length` if lengths is NULL, of `extent` bytes each. It begins at
+ * places[i], or indices[i] if places is NULL, in units of `unit` bytes. */
 static bool follow(int n, const int *lengths, int length, const MPI_Aint *places,
                    const int *indices, MPI_Aint unit, MPI_Aint extent)
 {
@@ -247,7 +251,7 @@ static bool is_dense_inside(int combiner, int n_ints, const int *ints, const MPI
 }
 
 /* Returns true if the elements of the type are without gaps and in the order of their addresses. A
- * false for a type that is so costs copies, and nothing else. */
+ * false where it should be true costs copies, and nothing else. */
 static bool is_dense(MPI_Datatype mpi)
 {
     int n_ints, n_places, n_types, combiner;
@@ -281,13 +285,15 @@ static bool is_dense(MPI_Datatype mpi)
     return dense;
 }
 
-/* MPI does not tell, but refuses to send what is not. */
+/* Returns true if a type is committed. MPI has no function that tells it, but refuses to send a
+ * type that is not. */
 static bool is_committed(MPI_Datatype mpi)
 {
     return real.Send(NULL, 0, mpi, MPI_PROC_NULL, 0, world.self) == MPI_SUCCESS;
 }
 
-/* Returns false if the program must not use the type in calls; it may commit it later. */
+/* Fills in *t. Returns false if the program must not use the type in calls now; it may commit it
+ * later. */
 static bool examine(MPI_Datatype mpi, struct type *t)
 {
     const struct named *named = find_named(mpi);
@@ -311,7 +317,8 @@ static bool examine(MPI_Datatype mpi, struct type *t)
     return t->class == CLASS_OTHER || is_committed(mpi);
 }
 
-/* With the lock. Entries are not freed, since another thread may be looking at one. */
+/* Adds a type to the table; NULL: it cannot be used, or there is no memory. Called with the lock.
+ * Entries are not freed, since another thread may be looking at one. */
 static const struct type *add(MPI_Datatype mpi)
 {
     struct type *t = unused, found;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Waiting for requests, of MPI or of ncoll, one kind beside the other. While no request of ncoll is
- * unfinished this is MPI's own. Otherwise ncoll advances, and ends those of its requests that are
- * done; whether the call is done then MPI says. If a collective has failed, it says that the request
- * has ended, and the error is told here. It is looked for when the request has ended, since another
- * thread may end it at any time before.
+ * Waits for requests, and tests them, of MPI and of ncoll together. While no request of ncoll is
+ * unfinished, MPI's own functions do that. Otherwise these functions advance ncoll, and end in MPI
+ * those of its requests that are done; MPI then says whether the call is done. If a collective has
+ * failed, MPI says only that its request has ended, and the error is added here. It is looked for
+ * after the end of the request, since another thread may end it at any time before.
  */
 #include <stdlib.h>
 
@@ -22,14 +22,16 @@ int wait_driving(MPI_Request *request, MPI_Status *status)
     }
 }
 
-/* True if no request of the program's can be one of ncoll that has not ended, or has failed. */
+/* Returns true if no request of ncoll is unfinished, and none has failed without the program being
+ * told. Then MPI's own functions are enough. */
 static bool is_quiet(void)
 {
     return LIKELY(__atomic_load_n(&pending_total, __ATOMIC_ACQUIRE) == 0 &&
                   __atomic_load_n(&failed_total, __ATOMIC_ACQUIRE) == 0);
 }
 
-/* Returns the class of the error that a status has of a request that has failed, and takes it away. */
+/* Removes the error of a request that has failed from its status. Returns the class of the error;
+ * MPI_SUCCESS: there is none. */
 static int take_error(MPI_Status *status)
 {
     int class = status->MPI_TAG;
@@ -41,8 +43,8 @@ static int take_error(MPI_Status *status)
     return class;
 }
 
-/* Returns the error of a collective whose request MPI has just ended. That of a non-blocking one is in
- * the status. `left`: what MPI has left of the handle; it knows persistent ones. */
+/* Returns the error of a collective whose request MPI has just ended. For a non-blocking one it is
+ * in the status. left: what MPI has left of the handle; a persistent request is found by it. */
 static int error_of(MPI_Request left, MPI_Status *status)
 {
     int class = take_error(status);
@@ -53,7 +55,7 @@ static int error_of(MPI_Request left, MPI_Status *status)
     return r != NULL && request_reported(r) ? error_class(r->status) : MPI_SUCCESS;
 }
 
-/* MPI's test of one request, and the error of its collective. */
+/* Tests one request by MPI, and adds the error of its collective. */
 static int test(MPI_Request *request, int *flag, MPI_Status *status)
 {
     MPI_Status own;
@@ -107,8 +109,8 @@ INTERPOSE(Request_get_status, MPI_Request request, int *flag, MPI_Status *status
 
 /* ---------------------------------------------------------------- all ------------------------- */
 
-/* Returns the program's statuses, or others in their place, for error_of(). NULL: there is no memory, and
- * errors are not told. */
+/* Returns the program's statuses or, if it ignores them, others in their place, for error_of();
+ * NULL: there is no memory, and errors are not told. */
 static MPI_Status *own_statuses(int count, MPI_Status statuses[])
 {
     if (statuses == MPI_STATUSES_IGNORE && count > 0)
@@ -118,8 +120,8 @@ static MPI_Status *own_statuses(int count, MPI_Status statuses[])
     return statuses;
 }
 
-/* Takes n requests that have ended, with their indices; NULL: all. Fills in the errors if there is one, as
- * MPI does. */
+/* Looks for the errors of n requests that have ended. indices: their indices in requests; NULL:
+ * they are the first n. As in MPI, the statuses get errors only if there is one. */
 static int report_errors(int n, const MPI_Request requests[], const int indices[],
                          MPI_Status statuses[])
 {

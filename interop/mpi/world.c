@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Begin and end: MPI_Init(), MPI_Finalize(), and the variables of the environment. */
+/* Starts and ends the library in MPI_Init() and MPI_Finalize(), and reads its environment
+ * variables. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +30,8 @@ static bool is_word(const char *at, size_t n, const char *word)
     return strlen(word) == n && strncasecmp(at, word, n) == 0;
 }
 
-/* NCOLL_MPI: on, off, or the collectives that are left to MPI, separated by commas. */
+/* Reads NCOLL_MPI: on, off, or the collectives that are left to MPI, separated by commas. Returns
+ * those that are left to MPI, one bit each. */
 static unsigned left_out_by(const char *text)
 {
     unsigned out = 0;
@@ -54,11 +56,11 @@ static unsigned left_out_by(const char *text)
     return out;
 }
 
-/* Returns false if the program runs on another MPI than the library was built for. Then it must not
- * touch a handle. Its functions hand all calls on to that MPI, if they can. */
+/* Returns false if the program runs on another MPI than the library was built for. Then the library
+ * must not touch a handle. Its functions hand all calls on to that MPI, if they can. */
 static bool is_right_mpi(void)
 {
-    static char version[16384]; /* MPIs differ in how much they write */
+    static char version[16384]; /* MPIs differ in the length of this text */
     int length;
 
     PMPI_Get_library_version(version, &length);
@@ -70,15 +72,15 @@ static bool is_right_mpi(void)
             "libncoll-mpi-%s.so\n",
             (int)strcspn(version, "\n,"), version, is_open ? "openmpi" : "mpich",
             IS_OPEN_MPI ? "openmpi" : "mpich");
-    if (!IS_OPEN_MPI) /* a handle of Open MPI is longer than those that our functions hand on */
+    if (!IS_OPEN_MPI) /* handles of Open MPI are longer than those that these functions hand on */
         abort();
     return false;
 }
 
-/* MPI_Finalize() deletes the attributes of MPI_COMM_SELF first, the last one first; this one was set
- * in MPI_Init(), so the program's own functions have been called, which may still wait for requests.
- * A rank may destroy its contexts when all ranks are here: then each of them has made all its
- * calls. */
+/* Ends the library in MPI_Finalize(), which first deletes the attributes of MPI_COMM_SELF, the last
+ * one first. The attribute with this delete function was set in MPI_Init(), so those of the
+ * program, whose delete functions may still wait for requests, are gone already. A rank may destroy
+ * its contexts when all ranks are here: then each of them has made all its calls. */
 static int finish(MPI_Comm self, int key, void *attribute, void *extra)
 {
     (void)self;
@@ -104,7 +106,8 @@ static bool finish_at_end(void)
            PMPI_Comm_set_attr(MPI_COMM_SELF, key, NULL) == MPI_SUCCESS;
 }
 
-/* The ranks take what the variables say on rank 0. */
+/* Starts ncoll. All ranks take what the environment variables say on rank 0. Returns false if ncoll
+ * has not started. */
 static bool start(int provided)
 {
     MPI_Comm all = MPI_COMM_WORLD;
@@ -167,7 +170,7 @@ INTERPOSE(Init_thread, int *argc, char ***argv, int required, int *provided)
 
 INTERPOSE(Finalize, void)
 {
-    if (world.started && !world.on) /* else when the program's attributes are deleted: finish() */
+    if (world.started && !world.on) /* otherwise finish() calls report() */
         report();
     world.ends = true;
     return real.Finalize();
