@@ -26,70 +26,74 @@
  *
  * Thread safety. Different contexts may be used by different threads at the same time. One context,
  * with all its groups, requests and memory, may be used by one thread at a time. That may be any
- * thread, and another one at each call, if what one thread has done happens before what the next one
- * does: by a mutex around each call, by starting or joining a thread, or by an atomic store with
- * release order that the next thread reads with acquire order. Nothing else is needed: a thread may
- * wait for a request that another one has started, and destroy a context that another one has
- * created. If several threads make calls, the program must see to it that all ranks make the calls of
- * a group in the same order. A call that waits keeps the context for so long. Requests and short
- * time-outs let other threads have it meanwhile.
- * docs/guide/embed.md in share/doc/ncoll has what a hand-over costs. ncoll_status_text(),
- * ncoll_reason_text(), ncoll_reason_name(), ncoll_version(), ncoll_type_size(), ncoll_params_init()
- * and ncoll_radix_list() may be called by any thread at any time. This holds for every function
- * below unless its comment says otherwise. A call that comes while another one is going on in the
- * same context gets NCOLL_ERR_BUSY, for the reason NCOLL_REASON_CONTEXT_IN_USE, and does nothing.
- * It may come from a second thread, a user-defined operation, a callback or a signal handler. Calls
- * that return something else than a status, and ncoll_context_stats(), are not refused in this way.
- * Calls that merely might have met are not found; ThreadSanitizer finds these.
+ * thread, and another one at each call, if the program orders the calls so that one thread has
+ * finished its call before the next thread begins: by a mutex around each call, by starting or
+ * joining a thread, or by an atomic store with release order that the next thread reads with
+ * acquire order. Nothing else is needed: a thread may wait for a request that another thread has
+ * started, and destroy a context that another thread has created. If several threads make calls,
+ * the program must see to it that all ranks make the calls of a group in the same order. A call
+ * that waits occupies the context for as long as it waits. Requests, and calls with short
+ * time-outs, leave the context to other threads in between. The document docs/guide/embed.md in
+ * share/doc/ncoll says what it costs to hand a context from one thread to another.
+ * ncoll_status_text(), ncoll_reason_text(), ncoll_reason_name(), ncoll_version(),
+ * ncoll_type_size(), ncoll_params_init() and ncoll_radix_list() may be called by any thread at any
+ * time. These rules hold for every function below unless its comment says otherwise. A call that
+ * comes while another one is going on in the same context gets NCOLL_ERR_BUSY, for the reason
+ * NCOLL_REASON_CONTEXT_IN_USE, and does nothing. Such a call may come from a second thread, a
+ * user-defined operation, a callback or a signal handler. Calls that do not return a status, and
+ * ncoll_context_stats(), are not refused in this way. The library notices only calls that really
+ * overlap in time; ThreadSanitizer also finds calls that might have overlapped.
  *
  * Collective order. As in MPI, all ranks of a group call the same collectives in the same order,
  * with the same count, type, operation and root. If one rank calls something else, every rank of
  * the group gets NCOLL_ERR_MISMATCH with an error that names the rank and its call. A rank that has
- * finished its own part before the difference is noticed gets the error in one of its next calls. This
- * is a failure of the whole context: see "Failures" below.
+ * finished its own part before the difference is noticed gets the error in one of its next calls. A
+ * mismatch is a failure of the whole context: see "Failures" below.
  *
  * The library compares the collective, its counts, type, operation, root and algorithm, and the
- * mode of synchronisation. Of types and operations that the program has created it also compares
- * size, flags and name. Buffers are not compared: two calls that differ in nothing but their
- * buffers cannot be told apart, and ranks that make them in different orders get each other's data.
- * Suppose that one rank makes a last call that the others do not make, and that needs nothing from
- * them, such as a bcast of which it is the root. It returns NCOLL_OK, and there is no later call to
- * return an error. So the ranks compare their calls when they destroy their contexts, and log a
- * difference: see ncoll_context_destroy().
+ * mode of synchronisation. For types and operations that the program has created, the library also
+ * compares size, flags and name. Buffers are not compared: the library cannot tell apart two calls
+ * that differ only in their buffers, and ranks that make such calls in different orders get each
+ * other's data. Suppose that one rank makes a last call that the others do not make, and that needs
+ * nothing from them, such as a bcast of which it is the root. That call returns NCOLL_OK, and there
+ * is no later call which could return an error. So the ranks compare their calls when they destroy
+ * their contexts, and log a difference: see ncoll_context_destroy().
  *
  * Security. The tcp bootstrap (NCOLL_ROOT) is the part that strangers on the network can reach.
  * With a key of the job (NCOLL_KEY, or ncoll_params.key) rank 0 and the other ranks prove to each
- * other by challenge and response (HMAC-SHA-256) that they know the key, before either believes
- * anything; connections without a proof are dropped, and can neither end nor join the job. A key is
- * to be random, as from `openssl rand -hex 16`: an eavesdropper who has recorded a proof can test
- * guesses of the key against it. Without a key anybody who can reach the port while the job starts
- * can join it. Only mistakes are noticed then: a rank with another number of ranks, protocol
- * version, address of rank 0, or job of the batch system. In both cases rank 0 listens until all
- * ranks have joined, and only on the addresses that NCOLL_ROOT names: if it names none of the host,
- * or a loopback address, on all of them, with a warning (ncoll.7). Three things are not
- * protected. The messages of the ranks, in the bootstrap and after it, are neither encrypted nor
- * signed, so anybody who can read or change packets between the hosts can read or change them. A
- * flood of connections can delay the start. Processes of the same user can read the environment,
- * and with it the key. Forked ranks and shared memory are protected by the kernel, and PMIx by its
- * server.
+ * other by challenge and response (HMAC-SHA-256) that they know the key, before either side
+ * believes what the other says; connections without a proof are dropped, and can neither end nor
+ * join the job. A key should be random, as from `openssl rand -hex 16`: an eavesdropper who has
+ * recorded a proof can test guesses of the key against it. Without a key anybody who can reach the
+ * port while the job starts can join it. Without a key only mistakes are noticed: a rank with
+ * another number of ranks, protocol version, address of rank 0, or job of the batch system. With
+ * and without a key, rank 0 listens until all ranks have joined, and only on the addresses that the
+ * host name in NCOLL_ROOT stands for. If the name stands for no address of the host, or if a name
+ * other than localhost stands only for loopback addresses, rank 0 listens on all addresses of the
+ * host, and logs a message (ncoll.7). Three things are not protected. The messages of the ranks, in
+ * the bootstrap and after it, are neither encrypted nor signed, so anybody who can read or change
+ * packets between the hosts can read or change them. A flood of connections can delay the start.
+ * Processes of the same user can read the environment, and with it the key. Forked ranks and shared
+ * memory are protected by the kernel, and PMIx by its server.
  *
  * Errors. A function that can fail returns a ncoll_status: 0 is success, a negative value is an
  * error, and NCOLL_TIMEOUT, which is positive, is neither. ncoll_last_error() tells which rank and
  * which peer the error is about, its cause and its remedy.
  *
- * Failures. An error that leaves ranks with different ideas of a collective ends the context, on all
- * its ranks: NCOLL_ERR_MISMATCH on any group, the end of a rank that a call needs, a connection or
- * device that breaks. The first such failure stays. Each rank tells it to the ranks that it is
- * connected to. Once a rank has heard of it, all its collectives, on the world and on every other
- * group, give the same error, also if it is not in the group where the failure began. There is no way
- * to mend a context, or one of its groups: destroy it, and create another one with the ranks that go
- * on, as examples/07-failure in share/doc/ncoll does. Other contexts of the process are not concerned.
+ * Failures. Some errors leave the ranks of a collective in states that no longer agree:
+ * NCOLL_ERR_MISMATCH on any group, the end of a rank that a call needs, a connection or device that
+ * breaks. Such an error is a failure of the context, on all its ranks. A context keeps its first
+ * failure. Each rank reports the failure to the ranks that it is connected to. Once a rank knows of
+ * the failure, all its collectives, on the world and on every other group, return the same error,
+ * even if the rank is not in the group where the failure began. A failed context, or one of its
+ * groups, cannot be repaired: destroy it, and create another one with the ranks that go on, as
+ * examples/07-failure in share/doc/ncoll does. Other contexts of the process are not concerned.
  *
  * Errors of every call. A call that takes a handle and returns a status may return four errors that
  * the comments below do not repeat. ERRORS: NCOLL_ERR_HANDLE: the handle is NULL, is not valid any
- * more, or was made by the process that has forked this one; NCOLL_ERR_BUSY: another call is going on
- * in the same context; NCOLL_ERR_MEMORY: no memory for the record of a thread that uses the context
- * for the first time; NCOLL_ERR_INTERNAL: a bug in ncoll, please report it.
+ * more, or was made by the process that has forked this one; NCOLL_ERR_BUSY: another call is going
+ * on in the same context; NCOLL_ERR_MEMORY: no memory for the record of a thread that uses the
+ * context for the first time; NCOLL_ERR_INTERNAL: a bug in ncoll, please report it.
  */
 #ifndef NCOLL_H
 #define NCOLL_H
@@ -151,8 +155,8 @@ NCOLL_API const char *ncoll_version(void);
 
 /**
  * All reasons of errors: X(code, value, text). A program that reacts to errors compares the reason
- * with these, rather than texts, which may change. The numbers stay as they are; there may be new
- * ones.
+ * with these constants, and not texts, which may change. The numbers never change; new reasons may
+ * be added.
  */
 #define NCOLL_REASON_MAP(X)                                                                        \
     X(NCOLL_REASON_NONE, 0, "there was no error")                                                  \
@@ -216,8 +220,8 @@ typedef enum ncoll_reason {
 } ncoll_reason;
 
 /**
- * Returns what a reason of errors means, "unknown reason" for any other number. Never NULL; the string
- * is static. Any thread may call it at any time.
+ * Returns what a reason of errors means, "unknown reason" for any other number. Never NULL; the
+ * string is static. Any thread may call it at any time.
  *
  * @param reason  a value of ncoll_reason
  */
@@ -225,8 +229,8 @@ NCOLL_API const char *ncoll_reason_text(int reason);
 
 /**
  * Returns the name of a reason of errors, as "NCOLL_REASON_PEER_DIED", for logs that other programs
- * read; "NCOLL_REASON_?" for any other number. Never NULL; the string is static. Any thread may call
- * it at any time.
+ * read; "NCOLL_REASON_?" for any other number. Never NULL; the string is static. Any thread may
+ * call it at any time.
  *
  * @param reason  a value of ncoll_reason
  */
@@ -260,8 +264,8 @@ typedef struct ncoll_thread_board ncoll_thread_board;
 /* ------------------------------------------------------------------ time-outs ---------------- */
 
 /*
- * A time-out is NCOLL_BLOCK, NCOLL_TEST or any other positive number of nanoseconds, which begin
- * with the call. A negative time-out is NCOLL_ERR_ARGUMENT.
+ * A time-out is NCOLL_BLOCK, NCOLL_TEST or any other positive number of nanoseconds. The time
+ * begins with the call. A negative time-out gives NCOLL_ERR_ARGUMENT.
  */
 #define NCOLL_BLOCK INT64_MAX    /**< wait as long as it takes */
 #define NCOLL_TEST  ((int64_t)0) /**< do what can be done now, and do not wait */
@@ -392,15 +396,15 @@ NCOLL_API size_t ncoll_context_type_size(const ncoll_context *ctx, ncoll_type ty
  * and without special treatment of infinities.
  *
  * Floating-point MIN and MAX order -0 below +0, and give the canonical quiet NaN if any operand is
- * NaN. MINLOC and MAXLOC order values in the same way. Of equal values, and of NaNs if there are
- * any, they take the one with the lowest index. So the results of these four, and of all operations
- * on integers, do not depend on the order of the operands.
+ * NaN. MINLOC and MAXLOC order values in the same way. Among equal values, or among NaNs if there
+ * are any, MINLOC and MAXLOC take the one with the lowest index. So the results of MIN, MAX, MINLOC
+ * and MAXLOC, and of all operations on integers, do not depend on the order of the operands.
  *
  * SUM_REPRODUCIBLE, for float and double, gives the same bits for every number of ranks, algorithm
  * and order of the operands. The sum is correctly rounded if the exponents of the numbers lie
  * within 28 of each other (57 for float). Otherwise, with n ranks, fewer than 2^23, its error is at
- * most n * 2^-80 times the largest magnitude among the numbers. It moves 32 bytes for each element.
- * Source: Demmel and Nguyen, IEEE Transactions on Computers 64(7), 2015.
+ * most n * 2^-80 times the largest magnitude among the numbers. Its messages have 32 bytes for each
+ * element. Source: Demmel and Nguyen, IEEE Transactions on Computers 64(7), 2015.
  */
 typedef uint32_t ncoll_op;
 enum {
@@ -436,7 +440,7 @@ typedef void (*ncoll_op_fn)(void *out, const void *left, const void *right, size
                             ncoll_type type, void *arg);
 
 #define NCOLL_OP_COMMUTATIVE 1u /**< a op b == b op a */
-#define NCOLL_OP_IDEMPOTENT  2u /**< a op a == a; says nothing about the order */
+#define NCOLL_OP_IDEMPOTENT  2u /**< a op a == a; does not imply that the operation commutes */
 
 /** The definition of an operation, for ncoll_op_create(). */
 typedef struct ncoll_op_def {
@@ -485,19 +489,20 @@ NCOLL_API int ncoll_op_create_named(ncoll_context *ctx, const ncoll_op_def *def,
  * Functions by which the ranks find each other if the program brings its own way
  * (NCOLL_BOOTSTRAP_USER). A value that any rank put before a fence can be got by every rank after
  * that fence. A key is a short ASCII string. Each rank puts a key at most once. Contexts that exist
- * at the same time need different `arg`s, so that their keys do not meet. Each function returns 0
- * on success and anything else on an error.
+ * at the same time need different `arg`s, so that their keys do not collide. Each function returns
+ * 0 on success and anything else on an error.
  */
 typedef struct ncoll_bootstrap_callbacks {
-    /** Publishes len bytes under a key. It has to copy them: `value` is valid during the call
-     * only. */
+    /** Publishes len bytes under a key. The function has to copy the bytes: `value` is valid during
+     * the call only. */
     int (*put)(void *arg, const char *key, const void *value, size_t len);
-    /** Returns when all ranks have called it. It may return NCOLL_TIMEOUT after timeout_ns; it is
-     * then called again for the same fence. */
+    /** Returns when all ranks have called it. It may return NCOLL_TIMEOUT after timeout_ns; the
+     * library then calls it again for the same fence. */
     int (*fence)(void *arg, int64_t timeout_ns);
-    /** Writes at most *len bytes of a rank's value to `value`, and sets *len to its full length. */
+    /** Gets what a rank has published under a key: writes at most *len bytes of it to `value`, and
+     * sets *len to its full length. */
     int (*get)(void *arg, int rank, const char *key, void *value, size_t *len);
-    void *arg; /**< handed to all three */
+    void *arg; /**< handed to all three functions */
 } ncoll_bootstrap_callbacks;
 
 /**
@@ -508,9 +513,9 @@ typedef struct ncoll_bootstrap_callbacks {
  *     return MPI_Allgather(in, (int)bytes, MPI_BYTE, out, (int)bytes, MPI_BYTE, *(MPI_Comm *)arg);
  *
  * All ranks call it the same number of times with the same `bytes`, from 1 to 4096, so the program
- * need not tell the calls apart. It is called only by ncoll_context_create(), on its thread. The
- * library cannot end it: if a rank does not come, the others wait in it for as long as the function
- * does, also beyond bootstrap_timeout_ns.
+ * need not tell the calls apart. Only ncoll_context_create() calls it, on the thread of that call.
+ * The library cannot interrupt the function: if a rank does not come, the other ranks wait until
+ * the function returns, even beyond bootstrap_timeout_ns.
  *
  * @param arg    ncoll_params.allgather_arg
  * @param in     bytes of this rank
@@ -518,16 +523,18 @@ typedef struct ncoll_bootstrap_callbacks {
  * @param out    ranks * bytes; does not overlap `in`
  *
  * Returns 0 on success, anything else on an error, which ends ncoll_context_create() with
- * NCOLL_ERR_BOOTSTRAP on this rank. The function has to fail on the other ranks then, too.
+ * NCOLL_ERR_BOOTSTRAP on this rank. If the function fails on one rank, it has to fail on the other
+ * ranks, too.
  */
 typedef int (*ncoll_allgather_fn)(void *arg, const void *in, size_t bytes, void *out);
 
 /** How the ranks find each other. */
 typedef enum ncoll_bootstrap {
-    /** The first of these that applies: the callbacks or the allgather, if they are given; the board
-     * of threads or of forked ranks, if there is one; tcp, if `root` is set; PMI or PMIx, if the
-     * innermost launcher offers one of them; slurm, if srun has started the process; a job of one
-     * rank. It is an error if a launcher has started several tasks and none of these connects them. */
+    /** The first of these that applies: the callbacks or the allgather, if they are given; the
+     * board of threads or of forked ranks, if there is one; tcp, if `root` is set; PMI or PMIx, if
+     * the innermost launcher offers one of them; slurm, if srun has started the process; a job of
+     * one rank. It is an error if a launcher has started several tasks and none of these connects
+     * them. */
     NCOLL_BOOTSTRAP_AUTO = 0,
     NCOLL_BOOTSTRAP_FORK, /**< the ranks were forked by ncoll_fork_ranks() */
     NCOLL_BOOTSTRAP_PMIX, /**< a PMIx launcher: prterun, srun --mpi=pmix, mpirun of Open MPI */
@@ -551,10 +558,10 @@ typedef enum ncoll_log_level {
 } ncoll_log_level;
 
 /**
- * The parts of a machine that hierarchical algorithms may use in place of nodes, in groups whose
- * ranks share one node. A level, also one that the user has named, is used only if each rank is
- * bound to one domain of it. Algorithms that use the level are chosen as all others are: see
- * ncoll_tune.
+ * The kinds of parts of a machine (levels) that hierarchical algorithms may use in place of nodes,
+ * in groups whose ranks share one node. A domain is one such part. A level is used only if each
+ * rank is bound to one domain of this level, even if the user has named the level. Algorithms that
+ * use the level are chosen as all others are: see ncoll_tune.
  */
 typedef enum ncoll_level {
     /** The outermost of the levels package, NUMA node and L3 cache at which the ranks of the group
@@ -570,20 +577,21 @@ typedef enum ncoll_level {
 
 /**
  * The sources from which an algorithm is chosen if the user does not force one, and no rule of the
- * user's (ncoll_params.rules_file) is for the call. They are asked in the order given; a source that
- * knows nothing of a call leaves the choice to the next.
+ * user's (ncoll_params.rules_file) is for the call. They are asked in the order given; a source
+ * that knows nothing of a call leaves the choice to the next.
  *
  * - The table holds the fastest algorithms that ncoll-tune measured on this machine, over this
  *   transport, for groups of this size. Rank 0 reads it when the context is created, and sends it
  *   to the others. A table that is damaged, out of date or of another format is ignored with a
- *   warning (NCOLL_LOG_WARN), and so is a file that tune_file names and that does not exist.
+ *   warning (NCOLL_LOG_WARN). There is also a warning if the file that tune_file names does not
+ *   exist.
  * - The trial times the first barrier and the first allreduce of each group with n = 1..7, 15 times
  *   each, and keeps the n with the lowest mean (End 2015, section V). If tune_file is set, rank 0
  *   writes the result there when its context is destroyed, for later jobs, and logs an error if it
  *   cannot.
- * - The model consists of what algorithms say they fit, and of estimates from the cost of a
- *   message. These costs come from the table's file if `ncoll-tune --costs` has measured them;
- *   otherwise they are built in.
+ * - The model consists of what each algorithm says about how well it fits a call, and of estimates
+ *   from the costs of messages. These costs come from the table's file if `ncoll-tune --costs` has
+ *   measured them; otherwise they are built in.
  */
 typedef enum ncoll_tune {
     NCOLL_TUNE_TABLE = 0, /**< table, model */
@@ -597,9 +605,9 @@ typedef enum ncoll_tune {
  * wants. A field whose comment names a variable can also be set in the environment. The environment
  * takes precedence, so that a user can configure a program that embeds the library. `ncoll-info`
  * lists all variables. Rank 0 warns (NCOLL_LOG_WARN) of an unknown variable that begins with
- * NCOLL_, and of NCOLL_RANK and NCOLL_SIZE without NCOLL_ROOT; these are ignored. But if nothing else
- * says who the ranks are, an NCOLL_SIZE above 1 or an NCOLL_RANK above 0 without NCOLL_ROOT is an
- * error (NCOLL_ERR_BOOTSTRAP), unless NCOLL_BOOTSTRAP=self.
+ * NCOLL_, and of NCOLL_RANK and NCOLL_SIZE without NCOLL_ROOT; these are ignored. But if nothing
+ * else says who the ranks are, an NCOLL_SIZE above 1 or an NCOLL_RANK above 0 without NCOLL_ROOT is
+ * an error (NCOLL_ERR_BOOTSTRAP), unless NCOLL_BOOTSTRAP=self.
  */
 typedef struct ncoll_params {
     size_t size; /**< sizeof(ncoll_params) of the program; set by ncoll_params_init() */
@@ -607,8 +615,8 @@ typedef struct ncoll_params {
     ncoll_bootstrap bootstrap;           /**< NCOLL_BOOTSTRAP=auto|fork|pmix|tcp|threads|.. */
     ncoll_bootstrap_callbacks callbacks; /**< for NCOLL_BOOTSTRAP_USER */
     ncoll_fork_board *board;             /**< for NCOLL_BOOTSTRAP_FORK; see ncoll_fork_ranks() */
-    /** for TCP, USER and THREADS; NCOLL_RANK, NCOLL_SIZE, which count for TCP alone; at most 1048576
-     * ranks */
+    /** NCOLL_RANK, NCOLL_SIZE: this rank, and the number of ranks, at most 1048576; for TCP, USER
+     * and THREADS. The two variables are read for TCP alone. */
     int rank, ranks;
     const char *root;             /**< for TCP: "host:port" of rank 0; NCOLL_ROOT */
     int64_t bootstrap_timeout_ns; /**< NCOLL_BOOTSTRAP_TIMEOUT (seconds); default 60 s */
@@ -617,8 +625,9 @@ typedef struct ncoll_params {
     const char *transport;
     const char *wiring; /**< NCOLL_WIRING=direct|rdmacm; NULL: direct */
     /** NCOLL_DEVICE: the RDMA devices to choose from: "mlx5_0", or a list with ports, as
-     * "mlx5_0:1,mlx5_2". A name that no device has stands for all that begin with it, as "mlx5"; with ^
-     * before the list, as "^mlx5_bond", for all others. NULL: all. */
+     * "mlx5_0:1,mlx5_2". A name that no device has stands for all devices whose names begin with
+     * it, as "mlx5". With ^ before the list, as "^mlx5_bond", the devices are all but those of the
+     * list. NULL: all devices. */
     const char *device;
     int port;      /**< NCOLL_PORT, from 1; 0: ncoll chooses */
     int gid_index; /**< index of the GID, if `gid` is NULL; -1: ncoll chooses */
@@ -642,8 +651,8 @@ typedef struct ncoll_params {
     const char *reduce_scatter_algorithm; /**< NCOLL_REDUCE_SCATTER_ALGORITHM */
     const char *scan_algorithm;           /**< NCOLL_SCAN_ALGORITHM */
     const char *exscan_algorithm;         /**< NCOLL_EXSCAN_ALGORITHM */
-    /** NCOLL_RADIX: n of the n-way algorithms, 1..16, or a list of them (NCOLL_RADIX=3,2,2;
-     * ncoll_radix_list()); -1: chosen. */
+    /** NCOLL_RADIX: n of the n-way algorithms, 1..16, or a list of such numbers (NCOLL_RADIX=3,2,2;
+     * ncoll_radix_list()); -1: ncoll chooses. */
     int radix;
     /** NCOLL_TUNE=table|trial|model|off: see ncoll_tune. The same on all ranks; default
      * NCOLL_TUNE_TABLE. */
@@ -669,14 +678,15 @@ typedef struct ncoll_params {
     size_t show_bytes;
     int huge_pages; /**< NCOLL_HUGE_PAGES=0: ncoll_alloc() takes no huge pages; default 1 */
     /** NCOLL_SPIN (microseconds): how long a waiting rank spins before it yields its core, and then
-     * sleeps. -1, the default: chosen; 0 if there are more ranks than cores. A rank that finds that
-     * its core is not its own alone sleeps sooner, and so do 32 or more ranks on one core. */
+     * sleeps. -1, the default: ncoll chooses the time, which is 0 if there are more ranks than
+     * cores. A rank that notices that other processes use its core sleeps sooner, and so do 32 or
+     * more ranks on one core. */
     int64_t spin_ns;
 
     void (*log)(void *arg, ncoll_log_level level, const char *text); /**< NULL: standard error */
     void *log_arg;                                                   /**< handed to log */
-    /** NCOLL_LOG=none|error|warn|info|debug; default warn. info: what the job runs on. debug: each
-     * plan when it is made, and why its algorithm was chosen. */
+    /** NCOLL_LOG=none|error|warn|info|debug; default warn. The level info tells what the job runs
+     * on; debug tells of each plan when it is made, and why its algorithm was chosen. */
     ncoll_log_level log_level;
 
     void *(*allocate)(void *arg,
@@ -695,88 +705,97 @@ typedef struct ncoll_params {
      * (process_vm_readv()); 0, the default: never. See ncoll_alloc(). */
     size_t single_copy_bytes;
     /** NCOLL_STALL_WARN (seconds): a call that has waited for so long without progress is logged
-     * (NCOLL_LOG_WARN) with the ranks that it waits for, and again after twice the time, and so on.
-     * If that rank itself waits for another one, the line is logged at NCOLL_LOG_INFO; rank 0
-     * always logs it at NCOLL_LOG_WARN. The creation of a context is logged in the same way. At
+     * (NCOLL_LOG_WARN) with the rank that it waits for, and again after twice the time, and so on.
+     * If the awaited rank in turn waits for another one, this line is logged at NCOLL_LOG_INFO;
+     * rank 0 always logs at NCOLL_LOG_WARN. The creation of a context is logged in the same way. At
      * least 0.1 s; 0: never; default 10 s. */
     int64_t stall_warn_ns;
     /** NCOLL_KEY: a secret of the job, the same text on all ranks, by which the ranks of the tcp
      * bootstrap recognise each other; see Security above. NULL, the default: none.
-     * ncoll_fork_ranks() makes one for its ranks. It is never printed. */
+     * ncoll_fork_ranks() makes a key for its ranks. The key is never printed. */
     const char *key;
     /** NCOLL_TRACE: each rank keeps its latest events in memory, and writes them to this file, with
      * a dot and its rank added to the name, when its context is destroyed. `ncoll-explain timeline`
-     * merges these files. A file that exists is replaced, also by the next context of the process.
-     * If a file cannot be written, this is logged (NCOLL_LOG_WARN). NULL, the default: no trace. */
+     * merges these files. A file that exists is replaced, even one of an earlier context of the
+     * same process. If a file cannot be written, this is logged (NCOLL_LOG_WARN). NULL, the
+     * default: no trace. */
     const char *trace;
     int trace_events; /**< NCOLL_TRACE_EVENTS: events that are kept, 72 bytes each; default 65536 */
-    /** NCOLL_PEERS: the most other ranks that a rank is connected to for a collective whose
-     * algorithm ncoll chooses: an algorithm that takes more, as one message from each rank to each
-     * other does in a large job, is left out for one that takes fewer. Less than 2 log2(P) counts as
-     * 2 log2(P), since each rank is connected to about as many in any case. Where every algorithm
-     * takes more, one of them is used. The same on all ranks; 0, the default: as many as the network
-     * device of every rank has room for. */
+    /** NCOLL_PEERS: the largest number of other ranks that a rank is connected to for a collective,
+     * if ncoll chooses the algorithm. An algorithm that needs more connections, such as one message
+     * from each rank to each other rank in a large job, is not chosen if another algorithm needs
+     * fewer. A number below 2 log2(P) counts as 2 log2(P), since each rank has about as many
+     * connections in any case. If every algorithm needs more connections, one of them is used all
+     * the same. The same on all ranks; 0, the default: as many as the network device of every rank
+     * has room for. */
     int peers;
-    /** NCOLL_PKEY: the partition (P_Key) of messages over RDMA by its value, with or without the bit
-     * of full members. It has to be in the table of the port. 0, the default: the first one of which
-     * the port is a full member; if there is none, the first one. */
+    /** NCOLL_PKEY: the partition (P_Key) of messages over RDMA by its value, with or without the
+     * bit of full members. The value has to be in the P_Key table of the port. 0, the default: the
+     * first partition in the table of which the port is a full member; if there is none, the first
+     * partition. */
     int pkey;
-    /** NCOLL_SL: service level of messages over RDMA, 0 to 15; default 0. With NCOLL_WIRING=rdmacm the
-     * connection manager chooses it, the traffic class and the partition, unless they are set. */
+    /** NCOLL_SL: service level of messages over RDMA, 0 to 15; default 0. With NCOLL_WIRING=rdmacm
+     * the connection manager chooses the service level, the traffic class and the partition, unless
+     * they are set. */
     int service_level;
-    /** NCOLL_TRAFFIC_CLASS: traffic class of messages over RDMA, 0 to 255; for RoCE v2 it is 4 times
-     * the DSCP, by which switches find the lossless class. Default 0. */
+    /** NCOLL_TRAFFIC_CLASS: traffic class of messages over RDMA, 0 to 255; for RoCE v2 it is 4
+     * times the DSCP, by which switches find the lossless class. Default 0. */
     int traffic_class;
-    /** NCOLL_MTU: the largest packet over RDMA in bytes: 256, 512, 1024, 2048 or 4096. Default 0: the
-     * largest that the ports at both ends are set to, which is also the limit of this setting. */
+    /** NCOLL_MTU: the largest packet over RDMA in bytes: 256, 512, 1024, 2048 or 4096. Default 0:
+     * the largest that the ports at both ends are set to, which is also the limit of this
+     * setting. */
     int mtu;
-    /** NCOLL_TIMEOUT_EXPONENT: a device sends a packet that is not answered again after 4.096 us times
-     * 2 to this power, 1 to 31; default 18, which is 1.07 s. Devices may take up to four times as long. */
+    /** NCOLL_TIMEOUT_EXPONENT: a device resends a packet that is not answered after 4.096 us times
+     * 2 to this power, 1 to 31; default 18, which is 1.07 s. Devices may take up to four times as
+     * long. */
     int timeout_exponent;
-    /** NCOLL_RETRIES: how often a device sends a packet again before the connection fails, 0 to 7;
+    /** NCOLL_RETRIES: how often a device resends a packet before the connection fails, 0 to 7;
      * default 7. */
     int retries;
-    /** NCOLL_PEER_TIMEOUT: a rank that is reached over RDMA, and that a rank waits for, or has sent
-     * something to, is lost if its device has answered nothing for so long; default 5 s. A cable or a
-     * switch that fails costs only the time, if all is sent again and answered before that, and before
-     * the device gives up (the time-out times the number of retries and one). */
+    /** NCOLL_PEER_TIMEOUT (seconds): a rank gives up a peer that it reaches over RDMA if it waits
+     * for the peer, or has sent something to it, and the peer's device has answered nothing for so
+     * long; default 5 s. If a cable or a switch fails for a short time, the job only loses this
+     * time, provided that all packets are resent and answered before this time-out, and before the
+     * sending device gives up (after the time of NCOLL_TIMEOUT_EXPONENT times the number of retries
+     * plus one). */
     int64_t peer_timeout_ns;
-    /** NCOLL_GID: which address (GID) of a port is used: its index, a network interface as eth1, a range of
-     * addresses as 10.1.0.0/16 or fd00::/8, a version of RoCE, roce1 or roce2, or several of these,
-     * separated by commas, which all have to hold. NULL, the default: gid_index; if that is -1,
-     * ncoll chooses, and prefers RoCE v2 with IPv4. */
+    /** NCOLL_GID: which address (GID) of a port is used: its index, a network interface as eth1, a
+     * range of addresses as 10.1.0.0/16 or fd00::/8, a version of RoCE, roce1 or roce2, or several
+     * of these, separated by commas, which all have to hold. NULL, the default: gid_index; if that
+     * is -1, ncoll chooses, and prefers RoCE v2 with IPv4. */
     const char *gid;
-    /** NCOLL_RELAXED_ORDERING: 1, the default: a device may write the bytes of long messages, and of
-     * the user's registered memory, to memory in any order (PCIe relaxed ordering), which some
+    /** NCOLL_RELAXED_ORDERING: 1, the default: a device may write the bytes of long messages, and
+     * of the user's registered memory, to memory in any order (PCIe relaxed ordering), which some
      * processors need for the full bandwidth. The completion that tells of a message always comes
      * after its bytes. 0: never. */
     int relaxed_ordering;
-    /** NCOLL_RAILS: on how many network cards a rank sends a long message at once, 1 or 2; default 1. The
-     * second card is another one of the same network. If it fails, the first one takes over what it
-     * has not delivered. A rank without a second card, and one that is connected by rdmacm, goes on
-     * with one. 2 pays if a node has more cards than ranks. */
+    /** NCOLL_RAILS: the number of network cards by which a rank sends a long message at once, 1 or
+     * 2; default 1. The second card is another card of the same network. If the second card fails,
+     * the first one sends what the second has not delivered. A rank that has no second card, or is
+     * connected by rdmacm, uses one card. 2 pays if a node has more cards than ranks. */
     int rails;
-    /** NCOLL_RAIL_BYTES: a message of at least so many bytes goes by both cards; default 128 KiB, at least
-     * 8 KiB. */
+    /** NCOLL_RAIL_BYTES: a message of at least so many bytes goes by both cards; default 128 KiB,
+     * at least 8 KiB. */
     size_t rail_bytes;
-    /** NCOLL_FORK_SAFE: 1, the default: on kernels before 5.12 ncoll calls ibv_fork_init(), unless the
-     * program has. A child that the program forks then has no page of which a device may use a
-     * part: it must not touch such memory, or what shares a page with it. 0: it has them, and while
-     * it does, the device may go on using pages that are the parent's no more, so that messages are
-     * lost. No matter from 5.12 on. */
+    /** NCOLL_FORK_SAFE: 1, the default: on kernels before 5.12 ncoll calls ibv_fork_init(), unless
+     * the program has called it. Then a child that the program forks does not get any page of which
+     * a device may use a part: the child must not touch such memory, nor other memory in the same
+     * page. 0: the child gets these pages. As long as the child has them, the device may go on
+     * using pages that now belong to the child alone, so that the parent loses messages. From
+     * kernel 5.12 on the parameter has no effect. */
     int fork_safe;
     /** For NCOLL_BOOTSTRAP_USER, in place of `callbacks`, with `rank` and `ranks`: see
      * ncoll_allgather_fn. It is an error to give both. NULL, the default: none. */
     ncoll_allgather_fn allgather;
     void *allgather_arg; /**< handed to allgather */
-    /** NCOLL_RULES: a file of rules that a person writes: which algorithm calls of certain sizes use,
-     * in which groups. See ncoll-rules(5) and ncoll_tune. Rank 0 alone reads it, and its rules hold
-     * for all ranks. A mistake in it is an error of ncoll_context_create(). NULL, the default:
-     * none. */
+    /** NCOLL_RULES: a file of rules that a person writes. A rule says which algorithm calls of
+     * certain sizes use in certain groups. See ncoll-rules(5) and ncoll_tune. Rank 0 alone reads
+     * the file, and its rules hold for all ranks. A mistake in the file is an error of
+     * ncoll_context_create(). NULL, the default: none. */
     const char *rules_file;
-    /** NCOLL_BARRIER_RULES, and so on: the rules for one collective, in place of those that the file
-     * has for it; "none": no rules. Those of rank 0 hold for all ranks. NULL, the default: those of
-     * the file. */
+    /** NCOLL_BARRIER_RULES, and so on: the rules for one collective, in place of the rules of the
+     * file (rules_file) for that collective; "none": no rules. The rules of rank 0 hold for all
+     * ranks. NULL, the default: the rules of the file. */
     const char *barrier_rules;
     const char *allreduce_rules;      /**< NCOLL_ALLREDUCE_RULES */
     const char *bcast_rules;          /**< NCOLL_BCAST_RULES */
@@ -791,12 +810,12 @@ typedef struct ncoll_params {
     /** For NCOLL_BOOTSTRAP_THREADS, with `rank`; `ranks` may be left 0. See
      * ncoll_thread_board_create(). NULL, the default: none. */
     ncoll_thread_board *thread_board;
-    /** NCOLL_RANKS_PER_CORE: how many ranks share a core where this rank runs, counting ranks that are
-     * not in this context: of other contexts or other jobs. For a context of some ranks of a job, that
-     * is what ncoll_stats.ranks_per_core says in a context of all. Ranks that share cores yield them
-     * while they wait, and algorithms are chosen that suit this. The highest number that a rank of a
-     * node gives holds for that node, unless the ranks of the context alone make more. 0 to 100000; 0,
-     * the default: only the ranks of this context count. */
+    /** NCOLL_RANKS_PER_CORE: how many ranks share a core where this rank runs, including ranks of
+     * other contexts or other jobs. For a context of some ranks of a job, the right number is
+     * ncoll_stats.ranks_per_core of a context of all ranks of the job. Ranks that share cores yield
+     * them while they wait, and ncoll chooses algorithms that suit this. The highest number that a
+     * rank of a node gives holds for that node, unless the ranks of this context alone make a
+     * higher number. 0 to 100000; 0, the default: only the ranks of this context count. */
     double ranks_per_core;
 } ncoll_params;
 
@@ -804,7 +823,7 @@ typedef struct ncoll_params {
  * Sets all parameters to their defaults.
  *
  * @param params  gets the defaults
- * @param size    sizeof(ncoll_params) as the program was compiled with: a program that was built
+ * @param size    sizeof(ncoll_params) as the program was compiled with; so a program that was built
  *                with an older header goes on working
  *
  * ERRORS: NCOLL_ERR_ARGUMENT: params is NULL, or the library does not know this size.
@@ -828,14 +847,15 @@ NCOLL_API int ncoll_radix_list(const int *n, size_t k);
 
 /**
  * Joins the job: finds rank and size, exchanges addresses with the other ranks, makes the world
- * group, and ends with a barrier. Collective over the job. It blocks for at most
+ * group, and ends with a barrier. Collective over the job. The call blocks for at most
  * bootstrap_timeout_ns. The barrier connects each rank with O(log P) others; the first collective
  * that needs further connections makes them, and only to the peers that it uses.
  *
  * In a forked child, calls on the context get NCOLL_ERR_HANDLE (Linux before 4.14 cannot tell), and
- * ncoll_context_destroy() does nothing. Over verbs, on kernels before 5.12, a program that has
- * made queues or registered memory with a device itself, before it creates its first context, must
- * have called ibv_fork_init() before that if it forks later; see ncoll_params.fork_safe.
+ * ncoll_context_destroy() does nothing. One case needs care, over verbs on kernels before 5.12: a
+ * program that itself makes queues or registers memory with a device before it creates its first
+ * context, and that forks later. Such a program must call ibv_fork_init() before it uses the
+ * device; see ncoll_params.fork_safe.
  *
  * @param params  the parameters; NULL: all defaults
  * @param ctx     gets the context; set on NCOLL_OK only
@@ -844,11 +864,11 @@ NCOLL_API int ncoll_radix_list(const int *n, size_t k);
  *
  * ERRORS: NCOLL_ERR_ARGUMENT: an unknown value in params or the environment, size 0, a rank that is
  * not below the size, or a rule that is wrong (the error says where, and what to write instead);
- * NCOLL_ERR_BOOTSTRAP: rank 0 is not reached, a rank did not come (the error names it, if the
- * bootstrap can tell which one; those by PMI and by callbacks may not), or this is one of several
- * tasks of a launcher that gives them no way to find each other (the error says what to type
- * instead); NCOLL_ERR_DEVICE: no active RDMA port; NCOLL_ERR_RESOURCE: the limit of locked memory
- * or another limit is too low (the error names the limit and the line that raises it);
+ * NCOLL_ERR_BOOTSTRAP: rank 0 is not reached, a rank did not come (the error names that rank, if
+ * the bootstrap knows it; bootstraps by PMI and by callbacks may not know it), or this is one of
+ * several tasks of a launcher that gives them no way to find each other (the error says what to
+ * type instead); NCOLL_ERR_DEVICE: no active RDMA port; NCOLL_ERR_RESOURCE: the limit of locked
+ * memory or another limit is too low (the error names the limit and the line that raises it);
  * NCOLL_ERR_UNSUPPORTED: the library was built without a part that was asked for; NCOLL_ERR_PEER: a
  * rank failed meanwhile; NCOLL_ERR_MEMORY; NCOLL_ERR_SYSTEM.
  */
@@ -857,19 +877,20 @@ NCOLL_API int ncoll_context_create(const ncoll_params *params, ncoll_context **c
 
 /**
  * Leaves the job and frees the context with all its groups, requests, types, operations and memory.
- * NULL is ignored. A forked child that calls it with its parent's context leaves the context as it
- * is, since exit handlers may run in both processes. Not collective.
+ * NULL is ignored. A forked child that calls this function with its parent's context leaves the
+ * context as it is, since exit handlers may run in both processes. Not collective.
  *
  * A collective that ended on this rank with NCOLL_OK does not need this rank any more, even if
- * other ranks have not finished it. Its data is delivered first, which takes at most a second. The
- * others then finish without this rank, even if they have not connected to it yet. So a program may
- * call this after any of its calls, and then end.
+ * other ranks have not finished it. This function first delivers the data of such collectives,
+ * which takes at most a second. The other ranks then finish without this rank, even if they have
+ * not connected to it yet. So a program may call this function after any of its collectives, and
+ * then end.
  *
  * A collective that is unfinished on other ranks and still needs this rank ends there with
  * NCOLL_ERR_PEER. Two kinds of unfinished collectives end with NCOLL_ERR_PEER on all ranks, as do
- * all later calls, if this rank destroys its context before they end: a collective in which other
- * ranks of the node may read this rank's memory (a long allreduce from ncoll_alloc() memory, or
- * NCOLL_SINGLE_COPY), and the first collective of its kind while it connects peers.
+ * all later calls, if this rank destroys its context before these collectives end: a collective in
+ * which other ranks of the node may read this rank's memory (a long allreduce from ncoll_alloc()
+ * memory, or NCOLL_SINGLE_COPY), and the first collective of its kind while it connects peers.
  *
  * Suppose that two ranks, which are connected to each other, made different calls on a group. The
  * rank that destroys its context later logs this (NCOLL_LOG_WARN), with both ranks and their calls;
@@ -877,17 +898,17 @@ NCOLL_API int ncoll_context_create(const ncoll_params *params, ncoll_context **c
  * reports it, since the calls themselves have returned. A rank that leaves in the middle of a call,
  * or after a failure of the job, takes no part in this comparison.
  *
- * While another call on the context is going on (if a user-defined operation, a signal handler or
- * another thread calls it), it does nothing but log an error.
+ * If another call on the context is going on, since a user-defined operation, a signal handler or
+ * another thread has called this function, the function only logs an error.
  *
  * @param ctx  the context; it, and every handle and all memory from it, are invalid afterwards
  */
 NCOLL_API void ncoll_context_destroy(ncoll_context *ctx);
 
 /**
- * Returns the last error on the context; its status is NCOLL_OK if there was none. Never NULL: for
- * a bad handle it returns a record that says so. The record is valid until the next call on the
- * context.
+ * Returns the last error on the context; the status of the error is NCOLL_OK if there was none.
+ * Never NULL: for a bad handle the function returns a record that says so. The record is valid
+ * until the next call on the context.
  *
  * A call that returns NCOLL_TIMEOUT after a time-out of one second or more leaves a record with
  * that status, which says what the call waits for: `peer` is a rank that it waits for, -1 if it
@@ -931,15 +952,15 @@ typedef struct ncoll_stats {
     const char *transport; /**< "shm", "verbs" or "shm+verbs" */
     /** "fork", "threads", "pmix", "pmi1", "pmi2", "tcp", "user" or "self" */
     const char *bootstrap;
-    /** how peers are connected: "map", through shared memory; "direct" or "rdmacm", how queue pairs are
-     * connected */
+    /** how peers are connected: "map", through shared memory; "direct" or "rdmacm", how queue pairs
+     * are connected */
     const char *wiring;
     int rank, ranks; /**< rank and size of the world group */
     int nodes;       /**< nodes of the job */
     int node_ranks;  /**< ranks on this node */
     int connections; /**< peers connected so far */
-    /** 1 if this node has more ranks than cores that they may use, or than cores' worth of processor
-     * time that its control group allows them; else 0 */
+    /** 1 if this node has more ranks than cores that they may use, or more than the number of cores
+     * whose processor time their control group allows them; else 0 */
     int oversubscribed;
     uint64_t puts;      /**< notified writes issued */
     uint64_t put_bytes; /**< payload bytes in these writes */
@@ -947,18 +968,19 @@ typedef struct ncoll_stats {
     uint64_t sleeps;    /**< times that this rank slept while it waited; yields do not count */
     size_t exchanged_bytes; /**< bytes that this rank published through the bootstrap */
     size_t memory_bytes;    /**< bytes of windows and scratch space */
-    size_t scratch_bytes;   /**< of memory_bytes: scratch space, NCOLL_WINDOW for each group */
+    size_t scratch_bytes;   /**< scratch space in memory_bytes: as much as the windows */
     size_t user_bytes;      /**< bytes that are allocated by ncoll_alloc() or registered now */
     uint64_t landed_bytes;  /**< payload bytes that arrived in the output buffer, without a copy */
-    uint64_t shown_bytes;   /**< of put_bytes: read by the receivers in this rank's memory */
-    size_t huge_bytes;      /**< of user_bytes: in huge pages of hugetlb */
-    uint64_t lent_bytes;    /**< of put_bytes: copied once, by the receivers (NCOLL_SINGLE_COPY) */
-    /** bytes that the network device knows, without user_bytes: windows as far as calls have used
-     * them, and memory of connections; 0 without a device */
+    uint64_t shown_bytes;   /**< the part of put_bytes that receivers read in this rank's memory */
+    size_t huge_bytes;      /**< the part of user_bytes in huge pages of hugetlb */
+    uint64_t lent_bytes;    /**< the part of put_bytes that receivers copied (NCOLL_SINGLE_COPY) */
+    /** bytes that are registered with the network device, without user_bytes: the used part of
+     * windows, and the memory of connections; 0 without a device */
     size_t pinned_bytes;
-    uint64_t rail_bytes; /**< of put_bytes: sent by the second network card (NCOLL_RAILS) */
-    /** ranks that share a core of this node, at least 1: the most that do by the cores, or the
-     * processor time in cores, that they may use, or by ncoll_params.ranks_per_core */
+    uint64_t rail_bytes; /**< the part of put_bytes sent by the second network card (NCOLL_RAILS) */
+    /** ranks that share a core of this node, at least 1. It is the largest of three numbers: ranks
+     * divided by the cores that they may use, ranks divided by the number of cores whose processor
+     * time they may use, and ncoll_params.ranks_per_core */
     double ranks_per_core;
 } ncoll_stats;
 
@@ -1007,11 +1029,12 @@ NCOLL_API int ncoll_group_size(const ncoll_group *group);
 NCOLL_API int ncoll_group_world_rank(const ncoll_group *group, int rank);
 
 /*
- * Making groups. ncoll_group_split(), ncoll_group_from_ranks() and ncoll_group_dup() make new groups
- * from the ranks of a group that exists, the parent. Each of these calls is a collective of the
- * parent, ordered with its other calls, and split-phase: after NCOLL_TIMEOUT it is called again with
- * the same arguments. Until it is finished another blocking call on the parent gets NCOLL_ERR_BUSY;
- * requests may go on. It takes O(log P) messages of a rank, with P ranks in the parent.
+ * Making groups. ncoll_group_split(), ncoll_group_from_ranks() and ncoll_group_dup() make new
+ * groups from the ranks of a group that exists, the parent. Each of these calls is a collective of
+ * the parent, ordered with its other calls, and split-phase: after NCOLL_TIMEOUT it is called again
+ * with the same arguments. Until the call is finished, another blocking call on the parent gets
+ * NCOLL_ERR_BUSY; requests may go on. Each rank sends O(log P) messages, with P ranks in the
+ * parent.
  *
  * A new group has a window of its own (group_window_bytes) and is independent of its parent, which
  * may be freed. Requests on different groups may be started in any order and go on at the same
@@ -1026,8 +1049,8 @@ NCOLL_API int ncoll_group_world_rank(const ncoll_group *group, int rank);
  * why this rank, or another one that the error names, could not make its part of the group. The
  * parent can be used after these errors. Over verbs, all ranks also get NCOLL_ERR_RESOURCE if the
  * device of one rank, which the error names, has no room in its queues for the connections of the
- * group. If a rank gets NCOLL_ERR_MEMORY before it has sent anything, the others do not know of it
- * and wait: this rank calls again.
+ * group. If a rank gets NCOLL_ERR_MEMORY before it has sent anything, the other ranks do not learn
+ * of this, and wait: the rank has to make the call again.
  */
 
 /** The color of a rank that is to be in no new group; see ncoll_group_split(). */
@@ -1081,9 +1104,9 @@ NCOLL_API int ncoll_group_dup(ncoll_group *parent, ncoll_group **group, int64_t 
  * split-phase. Persistent requests of the group that are not started are freed with it.
  *
  * @param group       the group; set to NULL, also if other ranks have errors. Memory that could not
- *                    be freed then is freed with the context. A copy of the handle is refused
- *                    with NCOLL_ERR_HANDLE until 63 further groups have been freed; after that it
- *                    may stand for a new group.
+ *                    be freed because of such errors is freed with the context. A copy of the
+ *                    handle is refused with NCOLL_ERR_HANDLE until 63 further groups have been
+ *                    freed; after that it may stand for a new group.
  * @param timeout_ns  NCOLL_BLOCK, NCOLL_TEST or nanoseconds
  *
  * ERRORS: NCOLL_ERR_HANDLE: group or *group is NULL, or it is not a group; NCOLL_ERR_ARGUMENT: the
@@ -1106,10 +1129,10 @@ NCOLL_API int ncoll_group_free(ncoll_group **group, int64_t timeout_ns);
  *                          can be changed
  *
  * In either mode no collective touches a rank's memory before that rank has entered the call or
- * after it has left it. So the calls order everything that ranks do to each other's memory through
- * ncoll. Loose is the default, as in MPI. It does not order what ranks do to each other's memory by
- * other means, such as a put of the runtime that ncoll is part of, or a store into shared memory.
- * Such a write can be lost:
+ * after that rank has left the call. So the calls order everything that ranks do to each other's
+ * memory through ncoll. Loose is the default, as in MPI. A loose call does not order what ranks do
+ * to each other's memory by other means, such as a put of the runtime that ncoll is part of, or a
+ * store into shared memory. Such a write can be lost:
  *
  *     rank 0              rank 1                        rank 4
  *     x = 1
@@ -1120,9 +1143,9 @@ NCOLL_API int ncoll_group_free(ncoll_group **group, int64_t timeout_ns);
  *                                                       x is 1: the put is lost
  *
  * Rank 1 sees that the broadcast is done on rank 1, not that it is done everywhere. With a strict
- * exit rank 1 does not leave before rank 4 has its 1, and the 5 stays. A strict entry protects the
- * other side: it is for programs in which rank 4 may still put into a buffer of rank 1 until rank 4
- * enters the call.
+ * exit rank 1 does not leave the bcast before rank 4 has received the 1, so the 5 stays. A strict
+ * entry protects the other side: it is for programs in which rank 4 may still put into a buffer of
+ * rank 1 until rank 4 enters the call.
  *
  * Strict entry and strict exit cost a barrier each. One barrier, or another collective that waits
  * for all ranks, can do the same for many loose calls. A barrier itself is the same in all modes.
@@ -1170,38 +1193,39 @@ NCOLL_API int ncoll_group_sync(const ncoll_group *group);
  * difference to the results. Allocated memory and registrations belong to the context.
  * ncoll_alloc(), ncoll_free(), ncoll_mem_register() and ncoll_mem_deregister() are local.
  *
- * Between ranks of a node, a long allreduce reads operands that are in ncoll_alloc() memory directly,
- * without a copy.
- * Data that a rank sends to several ranks of its node is copied only once, from any memory
- * (NCOLL_SHOW).
+ * Between ranks of a node, a long allreduce reads operands that are in ncoll_alloc() memory
+ * directly, without a copy. Data that a rank sends to several ranks of its node is copied only
+ * once, from any memory (NCOLL_SHOW).
  *
  * With NCOLL_SINGLE_COPY, set on all ranks of the node, messages to ranks of the node from memory
  * that is not from ncoll_alloc() are copied once: the receiver copies them straight from the
  * sender's buffer. A call then ends only after its receivers have entered it and copied the data.
  * The kernel must permit processes to read each other's memory (process_vm_readv();
- * kernel.yama.ptrace_scope, seccomp); ranks that are threads need no permission. Ranks try this
- * when they connect. Without the permission messages go the usual way, and a line in the log (info)
- * says so. Memory that a process cannot read in this way, such as memory of a device, gives
- * NCOLL_ERR_ARGUMENT at the receivers. Measure before you use it: on the machines where we
- * compared, the two copies of the default were faster than the one copy by the kernel, for messages
- * up to 64 MiB.
+ * kernel.yama.ptrace_scope, seccomp); ranks that are threads need no permission. Ranks test this
+ * permission when they connect. Without the permission messages go the usual way, and a line in the
+ * log (info) says so. Memory that a process cannot read in this way, such as memory of a device,
+ * gives NCOLL_ERR_ARGUMENT at the receivers. Measure before you use NCOLL_SINGLE_COPY: on the
+ * machines where we compared, the two copies of the default were faster than the one copy by the
+ * kernel, for messages up to 64 MiB.
  *
  * After a collective has ended with an error (NCOLL_TIMEOUT is not an error), ranks that do not
- * know of the error yet may still write to its output until that memory is freed or deregistered,
- * or the context is destroyed. They may also read its input; their calls end with an error, too.
+ * know of the error yet may still write to the output of this collective until that memory is freed
+ * or deregistered, or the context is destroyed. Such ranks may also read the input of the
+ * collective; their calls end with an error, too.
  */
 
 /**
- * Allocates zeroed memory that starts at the beginning of a page. The caller's thread touches the
- * memory here, so that it lies near the cores that the thread runs on now: bind ranks to cores before.
+ * Allocates zeroed memory that starts at the beginning of a page. The calling thread touches the
+ * memory in this call, so that the memory lies near the cores on which the thread runs now. So bind
+ * ranks to cores before this call.
  *
  * The memory lies in huge pages of hugetlb if some are set aside (vm.nr_hugepages) and rounding up
  * to them adds no more than a quarter; ncoll_stats.huge_bytes counts them. Otherwise 2 MiB or more
  * are marked for transparent huge pages. A lack of huge pages is no error. NCOLL_HUGE_PAGES=0: none
  * are used.
  *
- * @param ctx     the context; the memory belongs to it until ncoll_free()
- * @param bytes   how much; not 0
+ * @param ctx     the context; owns the memory until ncoll_free()
+ * @param bytes   number of bytes; not 0
  * @param memory  gets the memory; set on NCOLL_OK only
  *
  * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: bytes is 0, or memory is NULL; NCOLL_ERR_RESOURCE:
@@ -1229,9 +1253,9 @@ NCOLL_API int ncoll_free(ncoll_context *ctx, void *memory);
  * ncoll_mem_deregister() or the end of the context. It is pinned while it is registered.
  * Registration takes long compared with a collective: register once what is used often.
  *
- * On kernels before 5.12, over verbs, huge pages need care, unless ncoll_params.fork_safe is 0: a program
- * registers whole huge pages only, and sets RDMAV_HUGEPAGES_SAFE=1. Memory of ncoll_alloc() is always
- * registered in whole huge pages.
+ * On kernels before 5.12, over verbs, huge pages need care, unless ncoll_params.fork_safe is 0: the
+ * program has to register whole huge pages only, and to set RDMAV_HUGEPAGES_SAFE=1. Memory of
+ * ncoll_alloc() is always registered in whole huge pages.
  *
  * @param ctx     the context
  * @param memory  start of the memory
@@ -1269,16 +1293,17 @@ NCOLL_API int ncoll_mem_deregister(ncoll_context *ctx, void *memory);
  * the other ranks then get NCOLL_ERR_PEER.
  *
  * After NCOLL_ERR_MISMATCH, NCOLL_ERR_PEER, and errors in connecting peers, the context has failed:
- * every later collective on any of its groups gives the same error, also on ranks that are not in this
- * group, as soon as they hear of it. To go on, destroy the context and create another one.
+ * every later collective on any of its groups gives the same error, also on ranks that are not in
+ * this group, as soon as they learn of the failure. To go on, destroy the context and create
+ * another one.
  *
  * Source: n-way dissemination (Hoefler et al. 2006), adapted last round (End et al. 2015).
  */
 NCOLL_API int ncoll_barrier(ncoll_group *group, int64_t timeout_ns);
 
 /*
- * Rules of all collectives. Each of those below exists as a call with a time-out; as a request, with
- * _start; and as a persistent request, with _init. P is the number of ranks of the group.
+ * Rules of all collectives. Each collective below exists as a call with a time-out; as a request,
+ * with _start; and as a persistent request, with _init. P is the number of ranks of the group.
  *
  * Counts are numbers of elements, 64 bits wide, without an upper limit; 0 is allowed. Where ranks
  * give or get different amounts, counts[q] is the count of rank q's block, and displs[q] is the
@@ -1290,10 +1315,10 @@ NCOLL_API int ncoll_barrier(ncoll_group *group, int64_t timeout_ns);
  * ignored and may be NULL. Results are undefined until NCOLL_OK, and inputs must not change until
  * then. After NCOLL_OK all buffers may be used again at once.
  *
- * In place: if a rank's input and output have the same size, in == out. If they differ, the smaller
- * is the rank's own block inside the larger, at the place where this block belongs. With
- * reduce_scatter, in == out, and the result is stored at the start of the buffer. Any other overlap
- * is an error.
+ * In place: a rank may use one buffer for input and output. If both have the same size, in == out.
+ * If the sizes differ, the smaller one is the rank's own block inside the larger one, at the place
+ * where this block belongs. With reduce_scatter, in == out, and the result is stored at the start
+ * of the buffer. Any other overlap of input and output is an error.
  *
  * Only barrier, allreduce, allgather, alltoall and reduce_scatter wait for all ranks. The others
  * may end on one rank before another has begun. ncoll_group_set_sync() gives stricter modes.
@@ -1309,8 +1334,9 @@ NCOLL_API int ncoll_barrier(ncoll_group *group, int64_t timeout_ns);
  * NCOLL_ERR_UNSUPPORTED: the algorithm that the user forces, or every algorithm, does not exist for
  * this size, radix or operation, the window is too small, or the network device of some rank has no
  * room for the connections (all ranks get this error); NCOLL_ERR_MEMORY: if this rank has sent
- * nothing yet, the others wait for it: call again. If it has, the context has failed: later calls on
- * any group give the same error, and the other ranks get NCOLL_ERR_PEER.
+ * nothing yet, the other ranks wait for it: call again. If this rank has sent something, the
+ * context has failed: later calls on any group give the same error, and the other ranks get
+ * NCOLL_ERR_PEER.
  */
 
 /**
@@ -1538,16 +1564,16 @@ NCOLL_API int ncoll_exscan(ncoll_group *group, const void *in, void *out, size_t
 /*
  * Collectives as requests. A _start call begins the collective, does what can be done without
  * waiting, and returns at once; ncoll_wait() or ncoll_test() finishes it. Any number of requests
- * may be unfinished on a group. All ranks start them in the same order; they finish them in any
- * order, and blocking calls may come in between.
+ * may be unfinished on a group. All ranks start the requests of a group in the same order, and may
+ * finish them in any order; blocking calls may come in between.
  *
  * A request is over when ncoll_wait() or ncoll_test() has ended it, or ncoll_request_free() has
- * freed it. These set the caller's handle to NULL. A copy of the handle is recognised, and refused
- * with NCOLL_ERR_HANDLE, until 16 further requests of the context are over. After that the same
- * handle may be given to a new request, and the copy stands for that one.
+ * freed it. These calls set the caller's handle to NULL. A copy of the handle is recognised, and
+ * refused with NCOLL_ERR_HANDLE, until 16 further requests of the context are over. After that the
+ * same handle may be given to a new request, and the copy stands for that one.
  *
- * The arguments are those of the blocking call; the last one, `request`, gets the request, and is set
- * on NCOLL_OK only.
+ * The arguments are those of the blocking call; the last one, `request`, gets the request, and is
+ * set on NCOLL_OK only.
  *
  * ERRORS: those of the blocking call; NCOLL_ERR_ARGUMENT: request is NULL; NCOLL_ERR_MEMORY.
  */
@@ -1611,11 +1637,12 @@ NCOLL_API int ncoll_exscan_start(ncoll_group *group, const void *in, void *out, 
  * Persistent requests. A collective that is called again and again with the same arguments is
  * checked and planned once. An _init call makes the request; ncoll_start() starts it; ncoll_wait()
  * or ncoll_test() finishes what was started and keeps the request for the next start;
- * ncoll_request_free() frees it. An _init call is local. The order of the group's calls is that of
- * the starts. Arrays of counts may be changed after the _init call.
+ * ncoll_request_free() frees it. An _init call is local. In the order of the group's calls a
+ * persistent request has its place where it is started, not where it is made. Arrays of counts may
+ * be changed after the _init call.
  *
- * The arguments are those of the blocking call; the last one, `request`, gets the request, and is set
- * on NCOLL_OK only.
+ * The arguments are those of the blocking call; the last one, `request`, gets the request, and is
+ * set on NCOLL_OK only.
  *
  * ERRORS: those of the blocking call; NCOLL_ERR_ARGUMENT: request is NULL; NCOLL_ERR_MEMORY.
  */
@@ -1720,9 +1747,10 @@ NCOLL_API int ncoll_test(ncoll_request **request);
 NCOLL_API int ncoll_wait(ncoll_request **request, int64_t timeout_ns);
 
 /**
- * Advances all unfinished collectives of the context, without waiting. A computation calls it now
- * and then so that its collectives go on meanwhile. If a call that returned NCOLL_TIMEOUT finishes
- * here, it is still to be made again: that call returns its status.
+ * Advances all unfinished collectives of the context, without waiting. A program that computes
+ * calls this function now and then, so that its collectives go on meanwhile. If a collective that
+ * returned NCOLL_TIMEOUT finishes here, the program still has to make the call once more, which
+ * then returns the status of the collective.
  *
  * @param ctx  the context
  *
@@ -1733,23 +1761,23 @@ NCOLL_API int ncoll_wait(ncoll_request **request, int64_t timeout_ns);
 NCOLL_API int ncoll_progress(ncoll_context *ctx);
 
 /**
- * Does what ncoll_progress() does, and tells how much has moved, as ucp_worker_progress() of UCX
- * does. A loop that polls does other work, yields or sleeps when it gets 0.
+ * Does what ncoll_progress() does, and counts what has gone on, as ucp_worker_progress() of UCX
+ * does. When the number is 0, a loop that polls does other work, yields or sleeps.
  *
  * @param ctx     the context
- * @param events  gets the number of times that a collective, a barrier of the library's own or the
- *                exchange by which peers are connected went on, each time by one or more steps; and
- *                of messages that were sent after there had been no room for them. 0: nothing could
- *                go on. Set on NCOLL_OK only.
+ * @param events  gets a number of events. An event is that a collective, a barrier of the library's
+ *                own or the exchange by which peers are connected has gone on by one or more steps,
+ *                or that a message was sent for which there had been no room. 0: nothing could go
+ *                on. Set on NCOLL_OK only.
  *
  * ERRORS: NCOLL_ERR_ARGUMENT: events is NULL; those of ncoll_progress().
  */
 NCOLL_API int ncoll_progress_count(ncoll_context *ctx, unsigned *events);
 
 /**
- * Gives a descriptor on which a program sleeps until a call can go on, as ucp_worker_get_efd() of UCX
- * does. The program adds it to a loop of its own, by poll(), select() or epoll, and waits until it
- * can be read; it does nothing else with it. Before each sleep ncoll_context_arm() says whether
+ * Gives a descriptor on which a program sleeps until a call can go on, as ucp_worker_get_efd() of
+ * UCX does. The program adds it to a loop of its own, by poll(), select() or epoll, and waits until
+ * it can be read; it does nothing else with it. Before each sleep ncoll_context_arm() says whether
  * there is something to do first:
  *
  *     for (;;) {
@@ -1763,15 +1791,15 @@ NCOLL_API int ncoll_progress_count(ncoll_context *ctx, unsigned *events);
  *
  * Events that wake the program: messages, over shared memory and over verbs, for calls on all
  * groups; the end of a peer's process on the node; connections that are lost. While calls are
- * unfinished it is also woken 20 times a second, since a rank that waits looks after its peers, and
- * 1000 times a second while ranks connect and in steps that wait for a neighbour or for room. A
- * program that is woken for nothing arms and sleeps again. A message to a rank that sleeps so costs
- * its sender a system call, as if the rank slept in a blocking call; other messages cost what they do
- * without descriptors.
+ * unfinished, the program is also woken 20 times a second, since a rank that waits has to check its
+ * peers, and 1000 times a second while ranks connect and in steps that wait for a neighbour or for
+ * room. A program that is woken for nothing arms and sleeps again. A message to a rank that sleeps
+ * on its descriptor costs the sender a system call, as if the rank slept in a blocking call; other
+ * messages cost no more than without descriptors.
  *
- * The descriptor belongs to the library: the program does not close it. All calls return the same one;
- * ncoll_context_destroy() closes it. It takes four descriptors of this process, and one of each peer
- * that has woken this rank.
+ * The descriptor belongs to the library: the program does not close it. All calls return the same
+ * one; ncoll_context_destroy() closes it. The library uses four file descriptors in this process
+ * for it, and one in the process of each peer that has woken this rank.
  *
  * @param ctx  the context
  * @param fd   gets the descriptor; set on NCOLL_OK only
@@ -1782,49 +1810,50 @@ NCOLL_API int ncoll_progress_count(ncoll_context *ctx, unsigned *events);
 NCOLL_API int ncoll_context_fd(ncoll_context *ctx, int *fd);
 
 /**
- * Makes the descriptor of ncoll_context_fd() ready for a sleep, as ucp_worker_arm() of UCX does. What
- * comes from now on makes it readable, also if that is before the program sleeps. The call makes
- * progress as ncoll_progress() does.
+ * Makes the descriptor of ncoll_context_fd() ready for a sleep, as ucp_worker_arm() of UCX does.
+ * Whatever comes from now on makes the descriptor readable, even if it comes before the program
+ * sleeps. The call makes progress as ncoll_progress() does.
  *
  * NCOLL_TIMEOUT says that the program must not sleep yet: a collective has gone on in this call, or
- * has ended since the last one. The program tests all its requests, and all calls that returned
- * NCOLL_TIMEOUT, and arms again. It gets NCOLL_OK if none has ended in between. A blocking call in
- * between undoes the arming.
+ * has ended since the last one. The program then tests all its requests, makes all calls again that
+ * returned NCOLL_TIMEOUT, and calls ncoll_context_arm() again. That call returns NCOLL_OK if no
+ * collective has ended in between. A blocking call between ncoll_context_arm() and the sleep makes
+ * it necessary to arm again.
  *
  * @param ctx  the context
  *
- * Returns NCOLL_OK: the program may sleep; NCOLL_TIMEOUT: it has something to do first; or the error
- * that ended a collective.
+ * Returns NCOLL_OK: the program may sleep; NCOLL_TIMEOUT: it has something to do first; or the
+ * error that ended a collective.
  *
- * ERRORS: NCOLL_ERR_ARGUMENT: ncoll_context_fd() has not been called; NCOLL_ERR_RESOURCE: the process
- * has no descriptors left; those of ncoll_progress().
+ * ERRORS: NCOLL_ERR_ARGUMENT: ncoll_context_fd() has not been called; NCOLL_ERR_RESOURCE: the
+ * process has no descriptors left; those of ncoll_progress().
  */
 NCOLL_API int ncoll_context_arm(ncoll_context *ctx);
 
 /*
- * Waiting for several requests. ncoll_wait_all(), ncoll_wait_any() and ncoll_wait_some() take an array
- * of requests, on any groups and objects of one context, each request once. Entries that are NULL,
- * and persistent requests that are not started, are skipped. All collectives of the context go on
- * meanwhile, and a rank that waits sleeps as it does in ncoll_wait().
+ * Waiting for several requests. ncoll_wait_all(), ncoll_wait_any() and ncoll_wait_some() take an
+ * array of requests, on any groups and objects of one context, each request once. Entries that are
+ * NULL, and persistent requests that are not started, are skipped. All collectives of the context
+ * go on meanwhile, and a rank that waits sleeps as it does in ncoll_wait().
  *
  * A request that such a call ends is over as after ncoll_wait(): its entry becomes NULL, or the
  * persistent request is kept for its next start. All other entries stay as they are, after an error
  * and after NCOLL_TIMEOUT, too: any of these calls, ncoll_wait() or ncoll_test() goes on with them.
- * If the job has failed, each request still has its own status to tell.
+ * If the job has failed, each request still returns its own status.
  *
- * With NCOLL_BLOCK, ranks that wait for each other in a circle get NCOLL_ERR_MISMATCH if they are in
- * ncoll_wait_all(), or in ncoll_wait_any() or ncoll_wait_some() with a single request that is
- * started. With more requests any of them may end the latter two, so that a circle is not seen;
- * NCOLL_STALL_WARN tells of it.
+ * With NCOLL_BLOCK, ranks that wait for each other in a circle get NCOLL_ERR_MISMATCH if they are
+ * in ncoll_wait_all(), or in ncoll_wait_any() or ncoll_wait_some() with a single request that is
+ * started. With more requests, any one of them may end ncoll_wait_any() and ncoll_wait_some(), so
+ * the library does not detect the circle; the warnings of NCOLL_STALL_WARN show it.
  *
- * After an error that is not that of a collective no request has ended, and no index or number is
- * set.
+ * After an error that is not the error of a collective, no request has ended, and no index or
+ * number is set.
  *
- * ERRORS of all that wait for several: those of the collective whose request has ended with the error;
- * NCOLL_ERR_HANDLE: requests is NULL and count is not 0, or an entry is neither NULL nor a request;
- * NCOLL_ERR_ARGUMENT: requests are of different contexts (wait for those of each context by a call
- * of its own), a request is listed twice, the time-out is negative, or the place for an index or a
- * number is NULL where it is needed.
+ * ERRORS of all that wait for several: those of the collective whose request has ended with the
+ * error; NCOLL_ERR_HANDLE: requests is NULL and count is not 0, or an entry is neither NULL nor a
+ * request; NCOLL_ERR_ARGUMENT: requests are of different contexts (wait for those of each context
+ * by a call of its own), a request is listed twice, the time-out is negative, or the place for an
+ * index or a number is NULL where it is needed.
  */
 
 /** No request: see ncoll_wait_all() and ncoll_wait_any(). */
@@ -1834,8 +1863,8 @@ NCOLL_API int ncoll_context_arm(ncoll_context *ctx);
  * Waits for all requests of an array. NCOLL_OK ends all of them; NCOLL_TIMEOUT ends none, also if
  * some of their collectives are done. If a collective fails, its error ends this one request. The
  * requests are looked at in their order, as if ncoll_wait() were called for each: the request that
- * has failed is the first such one, and all before it are done. The same call goes on with the
- * others.
+ * has failed is the first failed one in the array, and all requests before it are done. To go on
+ * with the other requests, make the same call again.
  *
  * @param requests    `count` requests of one context; entries may be NULL
  * @param count       length of the array; 0: NCOLL_OK
@@ -1866,15 +1895,16 @@ NCOLL_API int ncoll_wait_any(ncoll_request **requests, size_t count, size_t *ind
 
 /**
  * Waits until some requests of an array are done, one at least, and ends all that are. If one of
- * these has failed, it is the last one that this call ends, and the status is its error: those
- * before it in `indices` were done well, and those after it in the array are left to the next call.
+ * these has failed, it is the last request that this call ends, and the status is its error: the
+ * requests before it in `indices` have succeeded, and those after it in the array are left to the
+ * next call.
  *
  * @param requests    `count` requests of one context; entries may be NULL
  * @param count       length of the array
  * @param indices     gets the indices of the requests that have ended, in ascending order; has room
  *                    for `count`
- * @param n           gets their number; 0 after NCOLL_TIMEOUT, and with NCOLL_OK if no entry is a
- *                    request that is started
+ * @param n           gets the number of requests that have ended; 0 after NCOLL_TIMEOUT, and with
+ *                    NCOLL_OK if no entry is a request that is started
  * @param timeout_ns  NCOLL_BLOCK, NCOLL_TEST or nanoseconds
  *
  * ERRORS: see above.
@@ -1884,7 +1914,7 @@ NCOLL_API int ncoll_wait_some(ncoll_request **requests, size_t count, size_t *in
 
 /* ------------------------------------------------------------------ hooks -------------------- */
 
-/** All calls that hooks are told of: X(code, value, text). The numbers stay as they are. */
+/** All kinds of calls that hooks see: X(code, value, text). The numbers never change. */
 #define NCOLL_CALL_MAP(X)                                                                          \
     X(NCOLL_CALL_BARRIER, 1, "barrier")                                                            \
     X(NCOLL_CALL_ALLREDUCE, 2, "allreduce")                                                        \
@@ -1902,7 +1932,8 @@ NCOLL_API int ncoll_wait_some(ncoll_request **requests, size_t count, size_t *in
     X(NCOLL_CALL_GROUP_DUP, 14, "group_dup")                                                       \
     X(NCOLL_CALL_GROUP_FREE, 15, "group_free")
 
-/** The kind of a call: gather and gatherv have one, and so have all forms of a call. */
+/** The kind of a call. A collective and its form with an array of counts, as gather and gatherv,
+ * have the same kind; so have blocking calls, requests and persistent requests. */
 typedef enum ncoll_call_kind {
 #define NCOLL_CALL_ENUM(code, value, text) code = value,
     NCOLL_CALL_MAP(NCOLL_CALL_ENUM)
@@ -1918,8 +1949,8 @@ typedef enum ncoll_call_mode {
 
 /** A call of the program, as hooks get it. Only valid inside the hook. */
 typedef struct ncoll_call_info {
-    /* The library may be newer than the program: new fields come at the end, and the size says which
-     * there are. */
+    /* The library may be newer than the program: new fields are added at the end, and the size says
+     * which fields exist. */
     size_t size; /**< sizeof(ncoll_call_info) of the library */
     uint64_t id; /**< 1, 2, .. in the order in which calls of the context begin */
     ncoll_call_kind kind;
@@ -1927,78 +1958,83 @@ typedef struct ncoll_call_info {
     /** The name of the function without ncoll_, _start and _init, as "allgatherv" or
      * "allreduce_compressed". The string is static. */
     const char *name;
-    /** The group, or that of the ncoll_stale object; of a call that makes a group the parent. NULL
-     * when a call that frees a group ends. */
+    /** The group of the call: for a call on an ncoll_stale object the group of the object, for a
+     * call that makes a group the parent. NULL at the end of a call that frees a group. */
     const ncoll_group *group;
-    uint64_t
-        group_id;    /**< the same on all ranks; 0: the world. Other groups that live have others */
+    /** Number of the group, the same on all ranks; 0: the world. Groups that exist at the same time
+     * have different numbers. */
+    uint64_t group_id;
     int rank, ranks; /**< this rank's number in the group, and the size of the group */
     int root;        /**< -1: the call has none */
     ncoll_type type; /**< 0: the call has none */
     ncoll_op op;     /**< 0: the call has none, or a codec combines */
-    size_t count;    /**< as it was passed; 0 if there is none, or an array of counts */
-    /** bytes of the elements that this rank gives, and of those that it gets. 0: it gives or gets
-     * none, as in a barrier; the root of a bcast gets none. Of a call with a threshold: the whole
-     * vector. */
+    size_t count;    /**< the count that was passed; 0: the call has none, or an array of counts */
+    /** bytes of the elements that this rank gives, and of those that it gets. 0: the rank gives or
+     * gets none, as in a barrier; the root of a bcast gets none. For a call with a threshold: bytes
+     * of the whole vector. */
     size_t in_bytes, out_bytes;
-    /** The name of the algorithm. NULL: it has none (compression, ncoll_stale objects, groups), or it
-     * is not known yet when the call begins, as in an alltoallv: then it is known when the call ends
-     * well. The string is static. */
+    /** The name of the algorithm. NULL: the call has no algorithm (compression, ncoll_stale
+     * objects, groups), or the algorithm is not known yet when the call begins, as in an alltoallv;
+     * it is then known when the call ends with success. The string is static. */
     const char *algorithm;
-    int radix; /**< that of the algorithm, as in ncoll_params.radix; 0: without an algorithm */
+    int radix; /**< radix of the algorithm, as in ncoll_params.radix; 0: no algorithm is known */
 } ncoll_call_info;
 
 /** Functions by which a profiler sees the calls of a context: ncoll_context_set_hooks(). */
 typedef struct ncoll_hooks {
     size_t size; /**< sizeof(ncoll_hooks) */
-    /** A call begins. What it returns is handed to `end` as `begun`: the profiler's own record of the
-     * call. NULL: no function. */
+    /** Called when a call begins. The pointer that it returns, such as a profiler's own record of
+     * the call, is handed to `end` as `begun`. NULL: no function is called. */
     void *(*begin)(const ncoll_call_info *call, void *user);
-    /** A call has ended, with NCOLL_OK or an error. `begun` is NULL if there is no `begin`. NULL: no
-     * function. */
+    /** Called when a call has ended, with NCOLL_OK or an error. `begun` is NULL if there is no
+     * `begin`. NULL: no function is called. */
     void (*end)(const ncoll_call_info *call, int status, void *begun, void *user);
     void *user; /**< handed to both */
 } ncoll_hooks;
 
 /**
- * Sets the functions that are called at the begin and at the end of calls. These are the calls of the
- * program: all collectives of ncoll.h and ncoll_eventual.h, with a time-out, as requests and as
- * persistent requests, and the calls that make and free groups (those for objects of
- * ncoll_eventual.h excepted). Calls that the library makes for purposes of its own, such as barriers
- * of strict calls, connecting peers, or those that make a group, are not shown.
+ * Sets the functions that are called at the beginning and at the end of calls. Hooks see the calls
+ * of the program: all collectives of ncoll.h and ncoll_eventual.h, with a time-out, as requests and
+ * as persistent requests, and the calls that make and free groups (those for objects of
+ * ncoll_eventual.h excepted). Calls that the library makes for purposes of its own, such as
+ * barriers of strict calls, connecting peers, or those that make a group, are not shown.
  *
- * - `begin` is called when the arguments have been checked, and nothing of the call has been sent.
- *   A call that is refused before (a bad argument, NCOLL_ERR_BUSY, a job that has failed) gets
- *   neither function; one that lacks memory may get both. A persistent request begins with each ncoll_start(), and not with _init.
- * - `end` is called once for each call that has begun: when the call has ended on this rank, with its
- *   results in place (not yet the ncoll_stale_result of an ncoll_allreduce_ssp() with a time-out). Of a request this may be in any call that makes progress on the context,
- *   before ncoll_wait() is called for it. NCOLL_TIMEOUT is no end, and going on with the call no
- *   begin. A call that is unfinished when its group or context is destroyed ends there with
- *   NCOLL_ERR_PEER.
+ * - `begin` is called when the arguments have been checked, before anything of the call is sent.
+ *   For a call that is refused before that (a bad argument, NCOLL_ERR_BUSY, a job that has failed)
+ *   neither function is called; for a call that lacks memory both may be called. A persistent
+ *   request begins with each ncoll_start(), and not with _init.
+ * - `end` is called once for each call that has begun: when the call has ended on this rank, with
+ *   its results in place (not yet the ncoll_stale_result of an ncoll_allreduce_ssp() with a
+ *   time-out). For a request this may happen in any call that makes progress on the context, before
+ *   ncoll_wait() is called for the request. NCOLL_TIMEOUT does not end a call, and going on with
+ *   the call does not begin one. A call that is unfinished when its group or context is destroyed
+ *   ends there with NCOLL_ERR_PEER.
  *
  *     void *begin(const ncoll_call_info *call, void *user);
  *     void end(const ncoll_call_info *call, int status, void *begun, void *user);
  *
- * `call` says which call it is: its number, name, kind, mode, group, root, type, operation, count,
- * bytes and algorithm. The number (id) is the same at the begin and at the end; no other call of the
- * context has it. `user` is that of the hooks. What `begin` returns is handed to `end` as `begun`.
+ * `call` describes the call: its number, name, kind, mode, group, root, type, operation, count,
+ * bytes and algorithm. The number (id) is the same at the beginning and at the end; no other call
+ * of the context has it. `user` is the field of the hooks. The pointer that `begin` returns is
+ * handed to `end` as `begun`.
  *
- * Both are called on the thread that is inside a call on the context, which is the one that makes
- * progress. Calls on the same context get NCOLL_ERR_BUSY there; those that return no status, as
- * ncoll_group_world_rank(), and ncoll_context_stats() may be made, but neither
- * ncoll_context_destroy() nor, in an `end` that comes from there, ncoll_context_stats(). Other
- * contexts may be used. The functions must return: no longjmp(), no exception. What they take, the
- * call takes: other ranks wait for it, too.
+ * Both functions are called on the thread that is inside a call on the context, which is the thread
+ * that makes progress. Inside them, calls on the same context get NCOLL_ERR_BUSY. Calls that return
+ * no status, as ncoll_group_world_rank(), and ncoll_context_stats() are allowed.
+ * ncoll_context_destroy() is not allowed, and neither is ncoll_context_stats() in an `end` that
+ * ncoll_context_destroy() has caused. Other contexts may be used. The functions must return: no
+ * longjmp(), no exception. Their time is part of the time of the call, and other ranks wait for it,
+ * too.
  *
- * Hooks may be set, changed and removed at any time outside of calls, also while calls are unfinished.
- * A call that has begun before hooks were set is not shown. A call whose `begin` was called, or would
- * have been, gets the `end` that was set then, whatever has been set since; so `user` and the code
- * stay valid until such calls have ended. A context has one set of hooks. While it has none, hooks
- * cost nothing in a call that is repeated. With them a call takes the way of a call that is not
- * repeated, and the time of the functions.
+ * Hooks may be set, changed and removed at any time outside of calls, also while calls are
+ * unfinished. A call that has begun before hooks were set is not shown. For a call that has begun
+ * while hooks were set, the `end` of these hooks is called, whatever has been set since; so their
+ * `user` and code have to stay valid until such calls have ended. A context has one set of hooks.
+ * Without hooks, a call that is repeated costs nothing more. With hooks, each call takes as long as
+ * a call that is not repeated, and the time of the functions in addition.
  *
  * @param ctx    the context
- * @param hooks  copied; NULL, or both functions NULL: none are called any more
+ * @param hooks  copied; NULL, or both functions NULL: no functions are called any more
  *
  * ERRORS: NCOLL_ERR_ARGUMENT: the library does not know hooks->size.
  */
@@ -2011,7 +2047,7 @@ NCOLL_API int ncoll_context_set_hooks(ncoll_context *ctx, const ncoll_hooks *hoo
  * process.
  *
  * @param params  parameters for ncoll_context_create(), which already hold the rank, the number of
- *                ranks and the fork board; in a copy everything else may be changed
+ *                ranks and the fork board; the function may change all other fields in a copy
  * @param arg     as given to ncoll_fork_ranks()
  */
 typedef int (*ncoll_rank_main)(const ncoll_params *params, void *arg);
@@ -2032,30 +2068,32 @@ typedef int (*ncoll_rank_main)(const ncoll_params *params, void *arg);
  *                    that ended it; may be NULL
  *
  * ERRORS: NCOLL_ERR_ARGUMENT: ranks is out of range, main_fn is NULL, or the library does not know
- * the size of base; NCOLL_ERR_SYSTEM: fork or mmap failed (children that had been forked are ended),
- * or the children could not be waited for; NCOLL_ERR_PEER: a child ended with a status other than 0;
- * NCOLL_ERR_MEMORY.
+ * the size of base; NCOLL_ERR_SYSTEM: fork or mmap failed (children that had been forked are
+ * ended), or the children could not be waited for; NCOLL_ERR_PEER: a child ended with a status
+ * other than 0; NCOLL_ERR_MEMORY.
  */
 NCOLL_API int ncoll_fork_ranks(int ranks, const ncoll_params *base, ncoll_rank_main main_fn,
                                void *arg, int *exit_codes);
 
 /**
- * Creates a board by which ranks that are threads of one process find each other. It is made once,
- * before the threads, and handed to each of them; a thread sets `thread_board` and `rank` in
+ * Creates a board by which ranks that are threads of one process find each other. The board is made
+ * once, before the threads, and handed to each of them; a thread sets `thread_board` and `rank` in
  * ncoll_params, and creates a context of its own.
  *
  * A thread may create several contexts on a board, at the same time or one after another, and also
  * after an attempt that has failed. The k-th attempts of all ranks belong together. Ranks that have
- * come wait for bootstrap_timeout_ns at most. The error then names a rank that did not come. If a rank
- * fails while it joins, the others are told at once.
+ * come wait for bootstrap_timeout_ns at most. The error then names a rank that did not come. If a
+ * rank fails while it joins, the others are told at once.
  *
- * The end of a thread is not the end of its rank, since another thread may go on with the context. So
- * a thread that leaves destroys its context, and a rank that will not come, or not call again, is
- * given up: see ncoll_thread_board_give_up(). May be called by any thread at any time.
+ * The end of a thread is not the end of its rank, since another thread may go on with the context.
+ * So a thread that leaves has to destroy its context, and the program has to give up a rank that
+ * will not join, or will make no more calls: see ncoll_thread_board_give_up().
+ * May be called by any thread at any time.
  *
  * @param ranks  the number of ranks, from 1 to 65536
  * @param board  gets the board; set on NCOLL_OK only
- * @param error  gets the error if the call fails, since there is no context to ask then; may be NULL
+ * @param error  gets the error if the call fails, since there is no context to ask then; may be
+ *               NULL
  *
  * ERRORS: NCOLL_ERR_ARGUMENT: ranks is out of range, or board is NULL; NCOLL_ERR_MEMORY;
  * NCOLL_ERR_SYSTEM: there is no shared memory, or no file descriptor, for the board.
@@ -2063,11 +2101,12 @@ NCOLL_API int ncoll_fork_ranks(int ranks, const ncoll_params *base, ncoll_rank_m
 NCOLL_API int ncoll_thread_board_create(int ranks, ncoll_thread_board **board, ncoll_error *error);
 
 /**
- * Gives up a rank: calls of the other ranks that need it end with NCOLL_ERR_PEER, and so does their
- * ncoll_context_create(), at once and not after a time-out. It is for a thread that could not be
- * started or cannot go on, as the kernel does it for a process that has died. The rank cannot create
- * another context on the board; one that it still has is to be destroyed. May be called by any thread
- * at any time, more than once.
+ * Gives up a rank: calls of other ranks that need this rank end with NCOLL_ERR_PEER, and so does
+ * their ncoll_context_create(), at once and not after a time-out. This call is for a thread that
+ * could not be started or cannot go on; if a rank is a process that has died, the kernel tells the
+ * other ranks. The rank that is given up cannot create another context on the board; if it still
+ * has a context, the context has to be destroyed. May be called by any thread at any time, more
+ * than once.
  *
  * @param board  the board
  * @param rank   a rank on it
@@ -2077,9 +2116,9 @@ NCOLL_API int ncoll_thread_board_create(int ranks, ncoll_thread_board **board, n
 NCOLL_API int ncoll_thread_board_give_up(ncoll_thread_board *board, int rank);
 
 /**
- * Destroys a board: see ncoll_thread_board_create(). It may be called as soon as no thread is to create
- * another context on it. Contexts that there are keep what they need of it until they are destroyed. May
- * be called by any thread, once.
+ * Destroys a board: see ncoll_thread_board_create(). The board may be destroyed as soon as no
+ * thread is going to create another context on it. Existing contexts keep what they need of the
+ * board until they are destroyed. May be called by any thread, once.
  *
  * @param board  the board; NULL is ignored
  */

@@ -11,24 +11,25 @@
  *     while (!world.barrier(10ms))
  *         do_something_else();
  *
- * What a call means, when buffers may be used again, and who may call what at the same time, stands
- * in ncoll.h; this header only says what is different.
+ * ncoll.h describes what a call does, when buffers may be used again, and which calls threads may
+ * make at the same time; this header describes only the differences.
  *
- * Time-outs. Each collective has a form without a time-out, which waits as long as it takes, and
- * one with a time-out at the end. That one returns true when the call is done. It returns false
- * after the time-out: nothing is lost, and the same call with the same arguments goes on.
+ * Time-outs. Each collective has a form without a time-out, which waits as long as it takes, and a
+ * form with a time-out as its last argument. The form with a time-out returns true when the call is
+ * done. It returns false after the time-out: nothing is lost, and the same call with the same
+ * arguments goes on.
  *
  * Errors are exceptions of class ncoll::error. A time-out never is one.
  *
- * Owners. context, group, request, memory and registration can be moved, and not copied. Those that
- * are left when their context is closed are invalid: their calls throw NCOLL_ERR_HANDLE, and their
- * destructors do nothing. So they may be destroyed in any order. Two destructors wait for others:
- * that of an unfinished request, since its buffers are in use; and that of a group, which is the
- * last collective of the group on all its ranks, like group::free(). While an exception unwinds the
- * stack, a group is left to its context instead.
+ * Owners. context, group, request, memory and registration can be moved, and not copied. Objects
+ * that still exist when their context is closed are then invalid: their calls throw
+ * NCOLL_ERR_HANDLE, and their destructors do nothing. So these objects may be destroyed in any
+ * order. Two destructors wait for other ranks: that of an unfinished request, since its buffers are
+ * in use; and that of a group, which is the last collective of the group on all its ranks, like
+ * group::free(). While an exception unwinds the stack, a group is left to its context instead.
  *
- * Differences between this header and ncoll.h never go into a message: ranks that use one of them
- * work with ranks that use the other.
+ * Messages do not depend on the header: ranks that use this header work with ranks that use
+ * ncoll.h.
  */
 #ifndef NCOLL_HPP
 #define NCOLL_HPP
@@ -120,20 +121,20 @@ class error : public std::runtime_error
     }
 
     ncoll_status status() const noexcept { return error_->status; }
-    /** Why: one of NCOLL_REASON_MAP. */
+    /** The reason: one of the constants of NCOLL_REASON_MAP. */
     ncoll_reason reason() const noexcept { return error_->reason; }
     /** World rank that reports the error; -1: not known. */
     int rank() const noexcept { return error_->rank; }
     /** World rank that the error is about; -1: about none. */
     int peer() const noexcept { return error_->peer; }
-    /** The error: what happened, and where. */
+    /** The cause: what happened, and where. */
     const char *cause() const noexcept { return error_->cause; }
     /** The remedy: what to do about it. */
     const char *remedy() const noexcept { return error_->remedy; }
     /** Index of the request that has failed, in wait_all(), wait_any() and wait_some();
      * NCOLL_NO_INDEX: none. */
     std::size_t index() const noexcept { return index_; }
-    /** All of it. */
+    /** The whole ncoll_error. */
     const ncoll_error &native() const noexcept { return *error_; }
 
   private:
@@ -188,7 +189,8 @@ namespace detail
     throw error(NCOLL_ERR_ARGUMENT, cause, remedy);
 }
 
-/** Throws for calls that have no context which could tell more. */
+/** Throws if the status is not NCOLL_OK. For calls without a context: the exception has no cause
+ * and no remedy. */
 inline void check(int status)
 {
     if (status != NCOLL_OK)
@@ -196,13 +198,13 @@ inline void check(int status)
 }
 
 /**
- * The state that the handles of a context share. It outlives the context as long as there are
- * handles, so that these can see that it is gone.
+ * The state that the handles of a context share. The state lives until the last handle is gone, so
+ * that handles can see that their context is closed.
  */
 struct state {
     ncoll_context *ctx = nullptr;
     std::vector<std::shared_ptr<void>> kept; /**< functions that the library calls */
-    std::exception_ptr thrown;               /**< by a function that the library has called */
+    std::exception_ptr thrown;               /**< exception that such a function has thrown */
 
     void open() const
     {
@@ -220,7 +222,7 @@ struct state {
         throw error(static_cast<ncoll_status>(status), "", "");
     }
 
-    /** True: done; false: not yet. Throws for everything else. */
+    /** Returns true for NCOLL_OK, and false for NCOLL_TIMEOUT. Throws for any other status. */
     bool done(int status, std::size_t index = NCOLL_NO_INDEX)
     {
         if (status == NCOLL_TIMEOUT)
@@ -241,7 +243,8 @@ struct state {
 
 using shared = std::shared_ptr<state>;
 
-/** Function objects as hooks. What they throw is kept for the next call that ends. */
+/** Function objects as hooks. An exception of theirs is kept, and the next call that ends throws
+ * it. */
 template <class B, class E> struct hook_functions {
     B begin_;
     E end_;
@@ -269,7 +272,7 @@ template <class B, class E> struct hook_functions {
     }
 };
 
-/** The state of a handle, if its context is open; throws otherwise. */
+/** Returns the state of a handle if its context is open; throws otherwise. */
 inline state &of(const shared &s)
 {
     if (s == nullptr)
@@ -291,7 +294,7 @@ class timeout
     {
     }
     constexpr std::int64_t ns() const noexcept { return ns_; }
-    /** The time from now on until then, for loops with a deadline. */
+    /** The time from now until the time `then`, for loops with a deadline. */
     template <class Duration>
     static timeout until(std::chrono::time_point<std::chrono::steady_clock, Duration> then)
     {
@@ -302,7 +305,7 @@ class timeout
     template <class Rep, class Period>
     static constexpr std::int64_t whole(std::chrono::duration<Rep, Period> d) noexcept
     {
-        /* As double first: hours::max() in nanoseconds does not fit. */
+        /* Converts to double first, since hours::max() in nanoseconds does not fit. */
         auto roughly = std::chrono::duration<double, std::nano>(d).count();
 
         if (!(roughly > 0))
@@ -356,7 +359,7 @@ template <class T> constexpr ncoll_type integer_type()
 template <class T> constexpr ncoll_type defined_type()
 {
     if constexpr (std::is_same_v<T, bool>)
-        return 0; /* a sum of two of them would be no bool */
+        return 0; /* a sum of two bools would be no bool */
     else if constexpr (std::is_integral_v<T>)
         return integer_type<T>();
     else if constexpr (std::is_same_v<T, std::byte>)
@@ -392,8 +395,8 @@ template <class T> constexpr ncoll_type defined_type()
 } // namespace detail
 
 /**
- * The ncoll_type of a C++ type; 0: it has none. A program may specialise it for a type that is laid
- * out like one of ncoll's, such as a half of its compiler's.
+ * The ncoll_type of a C++ type; 0: the C++ type has none. A program may specialise this for a type
+ * that has the layout of one of ncoll's types, such as the half type of its compiler.
  */
 template <class T>
 struct type_of : std::integral_constant<ncoll_type, detail::defined_type<std::remove_cv_t<T>>()> {
@@ -429,7 +432,8 @@ struct element_of<R, std::void_t<decltype(std::data(std::declval<R &>())),
                                  decltype(std::size(std::declval<R &>()))>> {
     using type = std::remove_pointer_t<decltype(std::data(std::declval<R &>()))>;
 };
-/** Element type of a range that lies in memory one element after the other; void: it is none. */
+/** Element type of a range whose elements lie in memory one after the other; void: R is no such
+ * range. */
 template <class R> using element_t = typename element_of<std::remove_reference_t<R>>::type;
 
 template <class R> struct is_view : std::false_type {
@@ -439,8 +443,8 @@ template <class T> struct is_view<span<T>> : std::true_type {
 template <class C, class Traits>
 struct is_view<std::basic_string_view<C, Traits>> : std::true_type {
 };
-/** True if the elements of an R outlive the expression that gives it; those of a temporary vector
- * do not. */
+/** True if the elements of a range R outlive the expression that makes the range; the elements of a
+ * temporary vector do not. */
 template <class R>
 inline constexpr bool outlives =
     std::is_lvalue_reference_v<R> || is_view<std::remove_cv_t<std::remove_reference_t<R>>>::value
@@ -497,7 +501,7 @@ class const_buffer
     constexpr const void *data() const noexcept { return data_; }
     /** Number of elements. */
     constexpr std::size_t size() const noexcept { return size_; }
-    /** 0: of no type, since there is no buffer. */
+    /** Number of the element type; 0: there is no buffer. */
     constexpr ncoll_type type_number() const noexcept { return type_; }
 
   private:
@@ -588,11 +592,12 @@ inline constexpr op sum_reproducible{NCOLL_SUM_REPRODUCIBLE};
 namespace detail
 {
 
-/** In place of an inverse that an operation does not have. */
+/** Stands for the inverse of an operation that has no inverse. */
 struct none {
 };
 
-/** Functions of T that ncoll calls as an operation; F(a, b), and G(a op b, b) for its inverse. */
+/** Functions on elements T that ncoll calls as an operation: F(a, b), and G(a op b, b) for its
+ * inverse. */
 template <class T, class F, class G> struct functions {
     F combine_;
     G inverse_;
@@ -616,7 +621,8 @@ template <class T, class F, class G> struct functions {
                 std::memcpy(o + i, &c, sizeof(T));
             }
         } catch (...) {
-            /* Not through the library, which is C: the call that ends next throws it. */
+            /* No exception may pass through the library, which is C: the call that ends next throws
+             * it. */
             if (!owner->thrown)
                 owner->thrown = std::current_exception();
         }
@@ -642,8 +648,9 @@ template <class T, class F, class G> struct functions {
 /* ------------------------------------------------------------------ requests ----------------- */
 
 /**
- * A started collective, or a persistent one. Its buffers must live until it is over. An unfinished
- * request that is destroyed waits for its end; so does one that another one is moved to.
+ * A started collective, or a persistent request. The buffers must live until the request is over.
+ * The destructor of an unfinished request waits for its end; so does moving another request to an
+ * unfinished one.
  */
 class request
 {
@@ -668,16 +675,17 @@ class request
 
     /** Starts a persistent request. */
     void start() { live().done(ncoll_start(request_)); }
-    /** Waits for its end. One that is over, and a persistent one that is not started, is finished.
+    /** Waits for the end of the request. A request that is over, and a persistent one that is not
+     * started, count as finished.
      */
     void wait() { (void)wait(block); }
     [[nodiscard]] bool wait(timeout t)
     {
         return request_ == nullptr || live().done(ncoll_wait(&request_, t.ns()));
     }
-    /** Returns true if it has ended. Makes progress, and does not wait. */
+    /** Returns true if the request has ended. Makes progress, and does not wait. */
     [[nodiscard]] bool test() { return request_ == nullptr || live().done(ncoll_test(&request_)); }
-    /** Frees a persistent request, which is not started or has ended. */
+    /** Frees a persistent request that is not started or has ended. */
     void free()
     {
         if (request_ != nullptr)
@@ -688,7 +696,7 @@ class request
     bool persistent() const noexcept { return persistent_; }
     ncoll_request *native() const noexcept { return request_; }
 
-    /** For calls of C that make requests of this context. */
+    /** Takes over a request that a call of ncoll.h has made on this context. */
     request(detail::shared state, ncoll_request *r, bool persistent) noexcept
         : state_(std::move(state)), request_(r), persistent_(persistent)
     {
@@ -720,7 +728,7 @@ class request
     bool persistent_ = false;
 };
 
-/** The requests of an array as C has them, while a call waits for them. */
+/** The native requests of an array, for the time in which a call waits for them. */
 class request_list
 {
   public:
@@ -761,8 +769,8 @@ class request_list
     detail::state *state_ = nullptr;
 };
 
-/** Waits for all requests of an array, of one context; see ncoll_wait_all(). The error tells by its
- * index() which one has failed. */
+/** Waits for all requests of an array, of one context; see ncoll_wait_all(). The index() of the
+ * error is that of the request that has failed. */
 [[nodiscard]] inline bool wait_all(span<request> requests, timeout t)
 {
     request_list list(requests);
@@ -777,7 +785,7 @@ inline void wait_all(span<request> requests)
 }
 
 /** Waits for one request of an array, and returns its index; NCOLL_NO_INDEX if none is started, and
- * nothing after a time-out. See ncoll_wait_any(). */
+ * no value after a time-out. See ncoll_wait_any(). */
 [[nodiscard]] inline std::optional<std::size_t> wait_any(span<request> requests, timeout t)
 {
     request_list list(requests);
@@ -814,10 +822,11 @@ inline void wait_some(span<request> requests, std::vector<std::size_t> &ended)
 /* ------------------------------------------------------------------ groups ------------------- */
 
 /**
- * An ordered set of ranks, and its collectives. Each collective exists in four forms: it waits;
- * with a time-out; _start() makes a request; _init() makes a persistent request. Buffers that do
- * not fit to each other in number or type throw NCOLL_ERR_ARGUMENT before anything is sent. A
- * buffer that this rank does not need is `{}`.
+ * An ordered set of ranks, and its collectives. Each collective exists in four forms: a form that
+ * waits; a form with a time-out; _start(), which makes a request; _init(), which makes a persistent
+ * request. If the buffers of a call do not fit each other in number or type of elements, the call
+ * throws NCOLL_ERR_ARGUMENT before anything is sent. `{}` stands for a buffer that this rank does
+ * not need.
  */
 class group
 {
@@ -841,7 +850,8 @@ class group
     }
     ~group() { leave(); }
 
-    /** For groups that calls of C have made; `owned`: to be freed. */
+    /** Takes over a group that a call of ncoll.h has made; `owned`: the destructor frees the
+     * group. */
     group(detail::shared state, ncoll_group *g, bool owned)
         : state_(std::move(state)), group_(g), owned_(owned), unwinding_(std::uncaught_exceptions())
     {
@@ -849,15 +859,15 @@ class group
 
     int rank() const { return ncoll_group_rank(handle()); }
     int size() const { return ncoll_group_size(handle()); }
-    /** World rank of a rank of the group; -1: there is none. */
+    /** World rank of a rank of the group; -1: the group has no such rank. */
     int world_rank(int rank) const { return ncoll_group_world_rank(handle(), rank); }
-    /** False on ranks that the call which made it has left out. */
+    /** False on ranks that are not in the group that a call has made. */
     explicit operator bool() const noexcept { return group_ != nullptr; }
     ncoll_group *native() const noexcept { return group_; }
     const detail::shared &state() const noexcept { return state_; }
 
-    /* New groups, each a collective of this one; see ncoll_group_split(). With a time-out they set
-     * `made` when they return true. */
+    /* Calls that make new groups, each a collective of this group; see ncoll_group_split(). The
+     * forms with a time-out set `made` when they return true. */
 
     [[nodiscard]] group split(int color, int key = 0)
     {
@@ -887,15 +897,15 @@ class group
     }
     [[nodiscard]] bool dup(group &made, timeout t) { return make(ncoll_group_dup, made, t); }
 
-    /** Frees the group: its last collective, on all its ranks. */
+    /** Frees the group. This is the last collective of the group, on all its ranks. */
     void free() { (void)free(block); }
     [[nodiscard]] bool free(timeout t)
     {
         return group_ == nullptr || detail::of(state_).done(ncoll_group_free(&group_, t.ns()));
     }
 
-    /** NCOLL_LOOSE, NCOLL_STRICT_ENTRY, NCOLL_STRICT_EXIT or NCOLL_STRICT; see
-     * ncoll_group_set_sync(). */
+    /** Sets the mode of synchronisation: NCOLL_LOOSE, NCOLL_STRICT_ENTRY, NCOLL_STRICT_EXIT or
+     * NCOLL_STRICT; see ncoll_group_set_sync(). */
     void set_sync(unsigned sync) { check(ncoll_group_set_sync(handle(), sync)); }
     unsigned sync() const { return static_cast<unsigned>(ncoll_group_sync(handle())); }
 
@@ -1245,8 +1255,8 @@ class group
                        o.number());
     }
 
-    /* How other headers run calls of C on the group: `f(group, a.., time-out)`, `f(group, a..,
-     * &request)`. */
+    /* Run calls of C on the group, also for other headers: `f(group, a.., time-out)`, `f(group,
+     * a.., &request)`. */
 
     template <class F, class... A> bool run(F f, timeout t, A... a) const
     {
@@ -1272,7 +1282,8 @@ class group
         return group_;
     }
 
-    /* Checks that buffers fit. The library compares those of other ranks. */
+    /* Check that the buffers of this rank fit each other. The library compares the calls of all
+     * ranks. */
 
     static void same(const const_buffer &in, const buffer &out, std::size_t blocks)
     {
@@ -1303,7 +1314,8 @@ class group
 
     std::size_t ranks() const { return static_cast<std::size_t>(size()); }
 
-    /* The elements that counts and displacements reach, at most. */
+    /* Returns the number of elements that a buffer with these counts and displacements must
+     * have. */
     std::size_t reach(span<const std::size_t> counts, span<const std::size_t> displs) const
     {
         std::size_t end = 0;
@@ -1420,7 +1432,7 @@ class group
     detail::shared state_;
     ncoll_group *group_ = nullptr;
     bool owned_ = false;
-    int unwinding_ = 0; /* exceptions that were in flight when it was made */
+    int unwinding_ = 0; /* exceptions that were in flight when the group was made */
 };
 
 /* ------------------------------------------------------------------ memory ------------------- */
@@ -1454,7 +1466,7 @@ template <class T> class memory
     }
     ~memory() { release(); }
 
-    /** Frees it; throws NCOLL_ERR_BUSY while an unfinished collective uses it. */
+    /** Frees the memory; throws NCOLL_ERR_BUSY while an unfinished collective uses it. */
     void free()
     {
         if (first_ == nullptr)
@@ -1489,7 +1501,8 @@ template <class T> class memory
     std::size_t size_ = 0;
 };
 
-/** A registration of the program's own memory; ended by its destructor, before the memory goes. */
+/** A registration of the program's own memory. Its destructor ends the registration, and has to run
+ * before the memory is freed. */
 class registration
 {
   public:
@@ -1546,7 +1559,7 @@ class params : public ncoll_params
     params() { detail::check(ncoll_params_init(this, sizeof(ncoll_params))); }
     explicit params(const ncoll_params &p) : ncoll_params(p) {}
 
-    /** Sends the log to a function. What it throws is ignored. */
+    /** Sends the log to a function. Exceptions of the function are ignored. */
     void on_log(std::function<void(ncoll_log_level, const char *)> f)
     {
         using F = decltype(f);
@@ -1563,9 +1576,9 @@ class params : public ncoll_params
     }
 
     /**
-     * Ranks find each other by an allgather of the program: f(in, bytes, out) puts the bytes of
-     * rank q at out + q * bytes, and returns true, or false or an exception if it cannot. See
-     * ncoll_allgather_fn.
+     * Lets the ranks find each other by an allgather of the program: f(in, bytes, out) puts the
+     * bytes of rank q at out + q * bytes, and returns true. If it fails, it returns false or
+     * throws. See ncoll_allgather_fn.
      */
     void allgather_by(int own_rank, int all_ranks,
                       std::function<bool(const void *, std::size_t, void *)> f)
@@ -1605,8 +1618,8 @@ inline int radix_list(span<const int> n)
 
 /**
  * A board by which ranks that are threads of this process find each other; see
- * ncoll_thread_board_create(). It may go as soon as no rank will join on it any more. All of it may be
- * called by any thread at any time.
+ * ncoll_thread_board_create(). The board may be destroyed as soon as no rank will join on it any
+ * more. All its functions may be called by any thread at any time.
  */
 class thread_board
 {
@@ -1629,7 +1642,7 @@ class thread_board
     }
     ~thread_board() { ncoll_thread_board_destroy(board_); }
 
-    /** Returns the parameters of a rank: those given, with the board. */
+    /** Returns the parameters of a rank: those of `base`, with the board and the rank. */
     params of(int rank, const params &base = params()) const
     {
         params p(base);
@@ -1638,7 +1651,7 @@ class thread_board
         p.rank = rank;
         return p;
     }
-    /** Tells the others that a rank does not come, or not call again; see
+    /** Tells the other ranks that this rank will not join, or will make no more calls; see
      * ncoll_thread_board_give_up(). */
     void give_up(int rank) { detail::check(ncoll_thread_board_give_up(board_, rank)); }
     ncoll_thread_board *native() const noexcept { return board_; }
@@ -1648,7 +1661,7 @@ class thread_board
 };
 
 /** One rank's end of a job. The constructor joins the job, the destructor leaves it at once: calls
- * that have ended here need this rank no more. */
+ * that have ended on this rank do not need this rank any more. */
 class context
 {
   public:
@@ -1661,7 +1674,7 @@ class context
         if (ncoll_context_create(&p, &state_->ctx, &e) != NCOLL_OK)
             throw error(e);
     }
-    /** Takes over a context that C has made. */
+    /** Takes over a context that ncoll_context_create() has made. */
     explicit context(ncoll_context *ctx) : state_(std::make_shared<detail::state>())
     {
         state_->ctx = ctx;
@@ -1694,7 +1707,7 @@ class context
 
     /** Advances all unfinished collectives, without waiting. */
     void progress() { check(ncoll_progress(native())); }
-    /** The same, and returns how much has moved. */
+    /** Does what progress() does, and returns the number of events; see ncoll_progress_count(). */
     unsigned progress_count()
     {
         unsigned events = 0;
@@ -1709,7 +1722,8 @@ class context
         check(ncoll_context_fd(native(), &made));
         return made;
     }
-    /** True if the program may sleep on the descriptor now; false: it has something to do first. */
+    /** Returns true if the program may sleep on the descriptor now; false: the program has
+     * something to do first. */
     [[nodiscard]] bool arm() { return detail::of(state_).done(ncoll_context_arm(native())); }
 
     ncoll_stats stats() const
@@ -1733,9 +1747,9 @@ class context
     /** Sets hooks for the calls of the context; see ncoll_context_set_hooks(). */
     void set_hooks(const ncoll_hooks &hooks) { check(ncoll_context_set_hooks(native(), &hooks)); }
     /**
-     * Sets function objects as hooks, which live as long as the context. ncoll_call_info.id says which
-     * end belongs to which begin. If one throws, the next call of the context that ends here throws
-     * this.
+     * Sets function objects as hooks, which live as long as the context. ncoll_call_info.id says
+     * which end belongs to which begin. If a hook throws, the next call of the context that ends on
+     * this rank throws the exception.
      *
      * @param begin  void begin(const ncoll_call_info &call)
      * @param end    void end(const ncoll_call_info &call, ncoll_status status)
@@ -1755,7 +1769,7 @@ class context
         s.kept.push_back(held);
         set_hooks(hooks);
     }
-    /** No hooks are called for calls that begin from now on. */
+    /** Removes the hooks: no hooks are called for calls that begin from now on. */
     void clear_hooks() { check(ncoll_context_set_hooks(native(), nullptr)); }
 
     /** Registers T as a type: its bytes are moved, and only operations of the program's own combine
@@ -1775,10 +1789,10 @@ class context
     std::size_t type_size(ncoll_type t) const { return ncoll_context_type_size(native(), t); }
 
     /**
-     * Makes an operation on elements T of f(a, b), which is associative. The function lives as long
-     * as the context. If it throws, the next call of the context that ends here throws this;
-     * results are undefined then, on other ranks, too. All ranks make the same operations in the
-     * same order.
+     * Makes an operation on elements T from the function f(a, b), which has to be associative. The
+     * function object lives as long as the context. If the function throws, the next call of the
+     * context that ends on this rank throws the exception; results are then undefined, also on
+     * other ranks. All ranks make the same operations in the same order.
      *
      * @param f      T f(const T &a, const T &b)
      * @param flags  NCOLL_OP_COMMUTATIVE, NCOLL_OP_IDEMPOTENT or both; 0: neither
@@ -1788,7 +1802,7 @@ class context
     {
         return add<T>(std::move(f), detail::none(), flags, name);
     }
-    /** The same with an inverse: inverse(f(a, b), b) is a. */
+    /** Makes an operation with an inverse: inverse(f(a, b), b) is a. */
     template <class T, class F, class G>
     op make_op_with_inverse(F f, G inverse, unsigned flags, const char *name = nullptr)
     {
@@ -1840,7 +1854,7 @@ class context
         if constexpr (!std::is_same_v<G, detail::none>)
             def.inverse = functions::inverse;
         def.arg = held.get();
-        s.kept.push_back(held); /* before the library knows it */
+        s.kept.push_back(held); /* before the library gets a pointer to it */
         return make_op(def, name);
     }
 
@@ -1856,9 +1870,9 @@ class context
  * exception prints it, and has the exit status 1. Returns the exit status of each rank, or 128 plus
  * the signal that ended it. See ncoll_fork_ranks().
  *
- * @param ranks  how many
+ * @param ranks  number of ranks
  * @param main   int main(const ncoll::params &), which makes its context from these parameters
- * @param base   parameters for all of them
+ * @param base   parameters for all ranks
  */
 template <class F> std::vector<int> fork_ranks(int ranks, F main, const params &base = params())
 {

@@ -29,30 +29,31 @@ extern "C" {
 /* ------------------------------------------------------------------ mailboxes ---------------- */
 
 /*
- * Stale-synchronous and partial allreduces share an object, which holds logical clocks and mailboxes
- * between calls. The clock of a rank is the number of calls that it has made on the object: 1 in the
- * first call. A mailbox holds the latest contribution of one sender at one step. A later contribution
- * takes its place as a whole: a rank reads either the one or the other, never parts of both.
+ * Stale-synchronous and partial allreduces share an object, which holds logical clocks and
+ * mailboxes between calls. The clock of a rank is the number of calls that it has made on the
+ * object: 1 in the first call. A mailbox holds the latest contribution of one sender at one step. A
+ * later contribution takes its place as a whole: a rank reads either the one or the other, never
+ * parts of both.
  *
- * Memory. A mailbox has places for several contributions, so that no sender has to wait until one has
- * been read. There is room for at least 2 max_slack + 2 contributions, and for up to three times as
- * many; there are 8 to 1,024 places. There are fewer, but at least 4, if all mailboxes of a rank would
- * take more than 64 MiB together; and fewer, but at least 8, on many ranks, since a rank has at most
- * 32,768 places in all its mailboxes. With V bytes of a vector, each place takes, in all mailboxes of
- * a rank together,
+ * Memory. A mailbox has places for several contributions, so that no sender has to wait until one
+ * has been read. There is room for at least 2 max_slack + 2 contributions, and for up to three
+ * times as many; there are 8 to 1,024 places. A mailbox has fewer places, but at least 4, if all
+ * mailboxes of a rank would take more than 64 MiB together. It has fewer, but at least 8, on many
+ * ranks, since a rank has at most 32,768 places in all its mailboxes. Let V be the bytes of a
+ * vector. One place in each mailbox of a rank takes, in all these mailboxes together,
  *
  *     HYPERCUBE   log2(P) V, rounded up     SLICES, RING   2 V     partial   (P - 1) V, 8 places
  *
- * A network card pins memory for 8 places at least, and as much again to send from. If there are fewer
- * places than 2 max_slack + 2, a rank that is far ahead may withhold contributions: see
- * ncoll_allreduce_ssp().
+ * For a network card, memory for at least 8 places is pinned, and as much again to send from. If
+ * there are fewer places than 2 max_slack + 2, a rank that is far ahead may have to withhold
+ * contributions, which means to keep them until a place is free: see ncoll_allreduce_ssp().
  *
- * Progress. A contribution that was withheld is sent later: while this rank waits in any call of the
- * library, in ncoll_progress(), and in ncoll_stale_free(). If a rank destroys its context, its objects
- * are freed with it, and contributions that it has withheld are lost.
+ * Progress. A contribution that was withheld is sent later: while this rank waits in any call of
+ * the library, in ncoll_progress(), and in ncoll_stale_free(). If a rank destroys its context, its
+ * objects are freed with it, and contributions that it has withheld are lost.
  *
- * Ranks that wait for a rank that has died notice it, as in other collectives; then all calls fail.
- * Until then its contributions are used, if they are not too old.
+ * A rank that waits for a rank that has died notices this death, as in other collectives; then all
+ * calls fail. Until then the contributions of the dead rank are used, if they are not too old.
  */
 
 /** Clocks and mailboxes of a group; opaque. */
@@ -60,23 +61,23 @@ typedef struct ncoll_stale ncoll_stale;
 
 /** How contributions travel. */
 typedef enum ncoll_stale_algorithm {
-    NCOLL_STALE_AUTO = 0, /**< by the length of the vector */
+    NCOLL_STALE_AUTO = 0, /**< chosen by the length of the vector */
     /** recursive doubling; two-window dissemination on numbers of ranks that are no power of 2; for
      * short vectors. All elements of a rank's contribution have one clock */
     NCOLL_STALE_HYPERCUBE = 1,
-    /** rank q reduces slice q, and sends it to all: two messages on the way of each element, each
-     * slice has clocks of its own; long vectors */
+    /** rank q reduces slice q, and sends the result to all ranks; each element takes two messages,
+     * and each slice has clocks of its own; for long vectors */
     NCOLL_STALE_SLICES = 2,
-    NCOLL_STALE_RING = 3, /**< the same on a ring, with two peers; long vectors on many ranks */
+    NCOLL_STALE_RING = 3, /**< as SLICES, on a ring with two peers; long vectors on many ranks */
 } ncoll_stale_algorithm;
 
 /** Parameters of ncoll_stale_create(), the same on all ranks. */
 typedef struct ncoll_stale_params {
     size_t size;   /**< sizeof(ncoll_stale_params) */
-    int max_slack; /**< most slack of any call, 0..65535; with `clocks` 0..32766 */
+    int max_slack; /**< the largest slack of any call, 0..65535; with `clocks` 0..32766 */
     ncoll_stale_algorithm algorithm; /**< for ncoll_allreduce_ssp() with slack > 0 */
     int clocks; /**< 1: results have a clock for each rank, which takes 2 bytes a rank in messages of
-                    several contributions. Results of partial allreduces always have them */
+                    several contributions. Results of partial allreduces always have clocks */
     int partial; /**< 1: for ncoll_allreduce_partial(); 0: for ncoll_allreduce_ssp() */
 } ncoll_stale_params;
 
@@ -85,11 +86,12 @@ typedef struct ncoll_stale_result {
     size_t size;            /**< sizeof(ncoll_stale_result), set by the caller */
     uint64_t clock;         /**< clock of this rank in this call; set by the call, like all below */
     uint64_t min_clock;     /**< oldest clock of a contribution in the result */
-    int fresh;              /**< ranks whose contribution has at least this rank's clock; -1 without
-                                `clocks`. Partial: ranks that have made at least as many calls */
-    const uint64_t *clocks; /**< [P] clock of each rank's contribution; of the oldest one, if slices
-                                have several; NULL without `clocks`. Valid until the next call on the
-                                object */
+    int fresh;              /**< number of ranks whose contribution has at least this rank's clock;
+                                -1 without `clocks`. In a partial allreduce: number of ranks that
+                                have made at least as many calls as this rank */
+    const uint64_t *clocks; /**< [P] clock of each rank's contribution; the oldest of its clocks, if
+                                slices have different ones; NULL without `clocks`. Valid until the
+                                next call on the object */
     uint64_t waited_ns; /**< time that the call has waited for contributions that were too old; not
                                 measured with a slack of 0 */
 } ncoll_stale_result;
@@ -97,8 +99,8 @@ typedef struct ncoll_stale_result {
 /**
  * Makes clocks and mailboxes for vectors of `count` elements. Collective over the group, and split
  * phase: after NCOLL_TIMEOUT it is called again with the same arguments. The object is independent
- * of later calls on the group, and lives on if the group is freed. Its calls are loose, whatever the
- * group's mode of synchronisation. It has the connections of its mailboxes from the beginning.
+ * of later calls on the group, and lives on if the group is freed. Its calls are loose, whatever
+ * the group's mode of synchronisation. This call makes all connections that the mailboxes need.
  *
  * @param group       the group; all its ranks make this call
  * @param params      the same on all ranks; NULL: slack of up to 16, algorithm by length
@@ -108,53 +110,55 @@ typedef struct ncoll_stale_result {
  * @param stale       gets the object; set on NCOLL_OK only
  * @param timeout_ns  NCOLL_BLOCK, NCOLL_TEST or nanoseconds
  *
- * ERRORS: those of ncoll_barrier(); NCOLL_ERR_ARGUMENT: max_slack is negative or too large, an unknown
- * algorithm, parameters of another size, stale is NULL, an unknown type or operation, an operation that
- * is not defined for the type or does not commute, or NCOLL_SUM_REPRODUCIBLE, since ranks get different
- * results; NCOLL_ERR_RESOURCE and others: the reason why this rank, or another one that the error names,
- * could not make its part;
- * NCOLL_ERR_MISMATCH: parameters, count, type or operation differ between ranks;
- * NCOLL_ERR_UNSUPPORTED: a rank would have more mailboxes than slots (4,096), or more peers than its
- * device has room for; NCOLL_ERR_MEMORY: a rank lacks memory for the object; the group can be used
- * then, unless memory runs out while the ranks connect, which ends the job; NCOLL_ERR_BUSY:
- * ncoll_stale_create() with other arguments is unfinished on the group, which cannot be freed until then.
+ * ERRORS: those of ncoll_barrier(); NCOLL_ERR_ARGUMENT: max_slack is negative or too large, an
+ * unknown algorithm, parameters of another size, stale is NULL, an unknown type or operation, an
+ * operation that is not defined for the type or does not commute, or NCOLL_SUM_REPRODUCIBLE, since
+ * ranks get different results; NCOLL_ERR_RESOURCE and others: the reason why this rank, or another
+ * one that the error names, could not make its part; NCOLL_ERR_MISMATCH: parameters, count, type or
+ * operation differ between ranks; NCOLL_ERR_UNSUPPORTED: a rank would have more mailboxes than
+ * slots (4,096), or more peers than its device has room for; NCOLL_ERR_MEMORY: a rank lacks memory
+ * for the object; the group can still be used, unless memory runs out while the ranks connect,
+ * which ends the job; NCOLL_ERR_BUSY: ncoll_stale_create() with other arguments is unfinished on
+ * the group; until it is finished, the group cannot be freed.
  */
 NCOLL_API int ncoll_stale_create(ncoll_group *group, const ncoll_stale_params *params, size_t count,
                                  ncoll_type type, ncoll_op op, ncoll_stale **stale,
                                  int64_t timeout_ns);
 
 /**
- * Frees clocks and mailboxes. Collective over the ranks that made them, and split phase. A rank that
- * still makes calls gets all that others have withheld for it. Contributions that nobody has read by
- * then are lost.
+ * Frees clocks and mailboxes. Collective over the ranks that made them, and split phase. A rank
+ * that still makes calls gets all contributions that other ranks have withheld from it.
+ * Contributions that nobody has read when the object is freed are lost.
  *
  * @param stale       the object, which is set to NULL on NCOLL_OK
  * @param timeout_ns  NCOLL_BLOCK, NCOLL_TEST or nanoseconds
  *
- * ERRORS: NCOLL_ERR_HANDLE: stale or *stale is NULL, or it is not such an object; NCOLL_ERR_ARGUMENT:
- * negative time-out; NCOLL_ERR_BUSY: a call on it is unfinished; NCOLL_ERR_MISMATCH; NCOLL_ERR_PEER.
+ * ERRORS: NCOLL_ERR_HANDLE: stale or *stale is NULL, or it is not such an object;
+ * NCOLL_ERR_ARGUMENT: negative time-out; NCOLL_ERR_BUSY: a call on it is unfinished;
+ * NCOLL_ERR_MISMATCH; NCOLL_ERR_PEER.
  */
 NCOLL_API int ncoll_stale_free(ncoll_stale **stale, int64_t timeout_ns);
 
 /**
- * Stale-synchronous allreduce (Iakymchuk et al. 2022, Algorithm 1). With c the clock of this rank,
- * out[i] = x_0[i] op .. op x_{P-1}[i], where x_p is this rank's `in`, and x_q the latest contribution
- * of rank q that has arrived, of clock c - slack or later (of its first call, if c - slack < 1). The
- * call waits for another contribution only if the latest one is older. Contributions of ranks that are
- * ahead may have a clock above c. With SLICES and RING, x_p is `in` only in those elements that this
- * rank reduces itself; in others it is what the rank that reduces them has got of this one, so it may
- * be older, too.
+ * Stale-synchronous allreduce (Iakymchuk et al. 2022, Algorithm 1). Let c be the clock of this rank
+ * p. Then out[i] = x_0[i] op .. op x_{P-1}[i], where x_p is `in` of this rank, and x_q is the
+ * latest contribution of rank q that has arrived, if its clock is c - slack or later (1 or later,
+ * if c - slack < 1). If the latest contribution is older, the call waits for another one.
+ * Contributions of ranks that are ahead may have a clock above c. With SLICES and RING, x_p is `in`
+ * only in those elements that this rank reduces itself; in all other elements, x_p is the latest
+ * contribution of this rank that the rank which reduces them has received, so it may be older, too.
  *
- * With a slack of 0 the call is ncoll_allreduce(): all contributions have clock c, and all ranks get
- * the same bits. It is a new beginning: later calls use no contribution from before it, so the next
- * call with slack waits for all ranks, as the first one does. With more slack ranks get different
- * results.
+ * With a slack of 0 the call is ncoll_allreduce(): all contributions have clock c, and all ranks
+ * get the same bits. A call with a slack of 0 is a new beginning: later calls use no contribution
+ * from before this call, so the next call with slack waits for all ranks, as the first call does.
+ * With a slack above 0 the ranks get different results.
  *
  * A rank that has stopped holds up the others when their slack is spent, and not before. This also
- * holds for contributions of other ranks that it has passed on: those in its last message may be older
- * than its own, by its slack at most. There is one more case if mailboxes have fewer than 2 slack + 2
- * places. Let rank S make more calls than there are places while rank R makes none, so that S withholds
- * its latest w contributions, and then stop outside of the library. Then it holds up R w calls earlier.
+ * holds for contributions of other ranks that the stopped rank has passed on: in its last message
+ * they may be older than its own contribution, by its slack at most. There is one more case if
+ * mailboxes have fewer than 2 slack + 2 places. Let rank S make more calls than there are places
+ * while rank R makes none, so that S withholds its latest w contributions, and let S then stop
+ * outside of the library. Then S holds up R w calls earlier than in the other case.
  *
  * @param stale       made without `partial`
  * @param in          count elements
@@ -162,22 +166,25 @@ NCOLL_API int ncoll_stale_free(ncoll_stale **stale, int64_t timeout_ns);
  * @param count       as at creation
  * @param type        as at creation
  * @param op          as at creation
- * @param slack       0..max_slack; the same on all ranks at the same clock; may differ from call to call
- * @param result      gets the clocks of the contributions on NCOLL_OK; NULL: they are not asked for
+ * @param slack       0..max_slack; the same on all ranks at the same clock; may differ from call to
+ *                    call
+ * @param result      gets the clocks of the contributions on NCOLL_OK; NULL: the clocks are not
+ *                    wanted
  * @param timeout_ns  NCOLL_BLOCK, NCOLL_TEST or nanoseconds; after NCOLL_TIMEOUT call again
  *
- * ERRORS: those of ncoll_allreduce(); NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: slack is negative or above
- * max_slack, count, type or op are not those of the object, the object is for the partial allreduce,
- * or the result has another size; NCOLL_ERR_MISMATCH: ranks had different slack at one clock, which is
- * noticed when one of them sees a later contribution of the other; NCOLL_ERR_PEER: a rank has left or
- * failed, whose contributions are too old.
+ * ERRORS: those of ncoll_allreduce(); NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: slack is negative or
+ * above max_slack, count, type or op are not those of the object, the object is for the partial
+ * allreduce, or the result has another size; NCOLL_ERR_MISMATCH: ranks had different slack at one
+ * clock, which is noticed when one of them sees a later contribution of the other; NCOLL_ERR_PEER:
+ * a rank whose contributions are too old has left or failed.
  */
 NCOLL_API int ncoll_allreduce_ssp(ncoll_stale *stale, const void *in, void *out, size_t count,
                                   ncoll_type type, ncoll_op op, int slack,
                                   ncoll_stale_result *result, int64_t timeout_ns);
 
-/** Starts ncoll_allreduce_ssp() as a request. `result` is filled in when the request ends. Requests of
- * one object have their clocks in the order in which they are started, and may end in another one. */
+/** Starts ncoll_allreduce_ssp() as a request. `result` is filled in when the request ends. Requests
+ * of one object have their clocks in the order in which they are started, and may end in another
+ * order. */
 NCOLL_API int ncoll_allreduce_ssp_start(ncoll_stale *stale, const void *in, void *out, size_t count,
                                         ncoll_type type, ncoll_op op, int slack,
                                         ncoll_stale_result *result, ncoll_request **request);
@@ -192,11 +199,12 @@ NCOLL_API int ncoll_allreduce_ssp_init(ncoll_stale *stale, const void *in, void 
 #define NCOLL_MAJORITY 0 /**< more than half of the ranks */
 
 /**
- * Partial allreduce (Li et al. 2020): combines what has arrived. out = this rank's `in`, op all
- * contributions of other ranks that have arrived and that no earlier call of this rank has used. Each
- * contribution is used exactly once on each rank: those that come late are used in a later call. The
- * call returns when contributions of `quorum` ranks, this one included, have arrived from at least as
- * many calls as this one has made. With a quorum of P this holds for all ranks.
+ * Partial allreduce (Li et al. 2020): combines what has arrived. The result is `in` of this rank,
+ * combined by op with all contributions of other ranks that have arrived and that no earlier call
+ * of this rank has used. Each contribution is used exactly once on each rank: those that come late
+ * are used in a later call. The call returns when `quorum` ranks, this one included, have
+ * contributed to their call of the same number as this call, or to a later one, and these
+ * contributions have arrived. With a quorum of P this holds for all ranks.
  *
  * @param stale       made with `partial`
  * @param in          count elements
@@ -205,9 +213,9 @@ NCOLL_API int ncoll_allreduce_ssp_init(ncoll_stale *stale, const void *in, void 
  * @param type        as at creation
  * @param op          as at creation
  * @param quorum      1..P, NCOLL_SOLO or NCOLL_MAJORITY; may differ between ranks and calls
- * @param result      gets clocks[q], the clock of the latest contribution of rank q that this call has
- *                    used, 0 if it has used none; min_clock is that of the oldest. NULL: it is not
- *                    asked for
+ * @param result      gets clocks[q], the clock of the latest contribution of rank q that this call
+ *                    has used, 0 if it has used none; min_clock is the oldest clock of a
+ *                    contribution that it has used. NULL: no result is wanted
  * @param timeout_ns  NCOLL_BLOCK, NCOLL_TEST or nanoseconds; after NCOLL_TIMEOUT call again
  *
  * ERRORS: as ncoll_allreduce_ssp(); NCOLL_ERR_ARGUMENT: quorum is not 0..P.
@@ -230,26 +238,28 @@ NCOLL_API int ncoll_allreduce_partial_init(ncoll_stale *stale, const void *in, v
 
 /*
  * A bcast or a reduce with a threshold is done for a fraction of the data, or by a fraction of the
- * ranks. The rest of the buffers is not touched. A status says which elements and ranks are in. It
- * may be passed to a later call, which then delivers the remainder.
+ * ranks. The rest of the buffers is not touched. A status says which elements and ranks are in: the
+ * elements that were delivered, and the ranks that were reached or combined. The status may be
+ * passed to a later call, which then delivers the remainder.
  */
 
-/** Parts that the fraction of a threshold is taken of. */
+/** The kinds of thresholds, by the elements or ranks that the fraction is taken of. */
 typedef enum ncoll_threshold_of {
     NCOLL_THRESHOLD_DATA = 1,     /**< the first elements of the vector */
     NCOLL_THRESHOLD_HEAVIEST = 2, /**< the elements of the greatest weights */
-    NCOLL_THRESHOLD_RANKS = 3, /**< the root, and the ranks of the greatest weights, or nearest to
-                                       it on the right */
+    NCOLL_THRESHOLD_RANKS = 3,    /**< the root, and the ranks of the greatest weights; without
+                                       weights, the ranks that follow the root */
 } ncoll_threshold_of;
 
-/** The elements and ranks that are in, of a call and of those that it went on with. */
+/** The elements and ranks that are in after a call, including those of the earlier calls that it
+ * continues. */
 typedef struct ncoll_threshold_status {
     size_t size;         /**< sizeof(ncoll_threshold_status), set by the caller */
     uint8_t *element_in; /**< [count] of the caller; gets 1 for each element that is in, else 0;
-                                NULL: that is not asked for */
-    uint8_t *rank_in;    /**< [P] of the caller; gets 1 for each rank that is in, else 0; NULL: that
-                                is not asked for */
-    ncoll_threshold_of of; /**< set by the call, like all below: of the threshold */
+                                NULL: not wanted */
+    uint8_t *rank_in;    /**< [P] of the caller; gets 1 for each rank that is in, else 0; NULL: not
+                                wanted */
+    ncoll_threshold_of of; /**< `of` of the threshold; set by the call, like all fields below */
     size_t count;          /**< elements of the vector */
     size_t elements; /**< elements that are in. In a bcast of ranks: `count` on ranks that are in,
                                 0 on others */
@@ -269,21 +279,23 @@ typedef struct ncoll_threshold {
         infinite weights are allowed. */
     const double *weights;
     /** The status of earlier calls on this rank, the same calls on all ranks: this call does not
-        deliver again what they have delivered. With NCOLL_THRESHOLD_HEAVIEST it needs `element_in` (in
-        a bcast at the root alone), with NCOLL_THRESHOLD_RANKS `rank_in`. NULL: there were none. */
+        deliver again what these calls have delivered. The status needs `element_in` with
+        NCOLL_THRESHOLD_HEAVIEST (in a bcast at the root alone), and `rank_in` with
+        NCOLL_THRESHOLD_RANKS. NULL: there were no earlier calls. */
     const ncoll_threshold_status *after;
 } ncoll_threshold;
 
 /**
  * Bcast with a threshold (Iakymchuk et al. 2022, section III-B, for any root).
  *
- * A fraction of the data: with k elements taken, buffer[i] = root's buffer[i] on all ranks for the k
- * first, or heaviest, elements. Only the root need know the weights: each message says which elements
- * it has. A fraction of the ranks: the whole vector gets to the ranks that are in. The others return
- * as soon as their call has its turn; the first time they also help to connect the peers.
+ * A fraction of the data: with k elements taken, buffer[i] = root's buffer[i] on all ranks for the
+ * k first, or heaviest, elements. Only the root need know the weights: each message says which
+ * elements it has. A fraction of the ranks: the whole vector gets to the ranks that are in. The
+ * other ranks return as soon as it is the turn of their call; the first time they also help to
+ * connect the peers.
  *
- * With `after` the fraction is that of the whole: a call with 0.25, and one with 1.0 after it,
- * deliver a quarter and the rest. The status then has both.
+ * With `after` the fraction is still a fraction of the whole: a call with 0.25, and one with 1.0
+ * after it, deliver a quarter and the rest. The status of the second call then has both.
  *
  * @param group       all its ranks make this call
  * @param buffer      count elements
@@ -291,17 +303,19 @@ typedef struct ncoll_threshold {
  * @param type        type of the elements
  * @param root        0..P-1
  * @param threshold   read in this call (with NCOLL_TIMEOUT: in the first one); the caller leaves
- *                    weights and `after` unchanged until the call has ended, for a persistent request
- *                    until it is freed
- * @param status      gets what is in, on NCOLL_OK; NULL: that is not asked for. It may be `after`
- *                    (each start of a persistent request then adds to what was in when it was made)
+ *                    weights and `after` unchanged until the call has ended, for a persistent
+ *                    request until it is freed
+ * @param status      gets the elements and ranks that are in, on NCOLL_OK; NULL: they are not
+ *                    wanted. May be the same object as `after` (each start of a persistent request
+ *                    then adds to what was in when it was made)
  * @param timeout_ns  NCOLL_BLOCK, NCOLL_TEST or nanoseconds; after NCOLL_TIMEOUT call again
  *
  * ERRORS: those of ncoll_bcast(); NCOLL_ERR_ARGUMENT: threshold is NULL or of another size, `of` is
- * unknown, fraction is below 0, above 1 or not a number, weights of the heaviest elements are missing,
- * a weight is not a number, or `after` is of another kind or count, or lacks what it needs;
- * NCOLL_ERR_MISMATCH: kind, fraction, weights that have to be the same, or what was delivered before
- * differ between ranks; NCOLL_ERR_MEMORY: no memory for the elements that are chosen by weight.
+ * unknown, fraction is below 0, above 1 or not a number, weights of the heaviest elements are
+ * missing, a weight is not a number, or `after` is of another kind or count, or lacks what it
+ * needs; NCOLL_ERR_MISMATCH: kind, fraction, weights that have to be the same, or what was
+ * delivered before differ between ranks; NCOLL_ERR_MEMORY: no memory for the elements that are
+ * chosen by weight.
  */
 NCOLL_API int ncoll_bcast_threshold(ncoll_group *group, void *buffer, size_t count, ncoll_type type,
                                     int root, const ncoll_threshold *threshold,
@@ -314,7 +328,7 @@ NCOLL_API int ncoll_bcast_threshold_start(ncoll_group *group, void *buffer, size
                                           ncoll_threshold_status *status, ncoll_request **request);
 
 /** Makes a persistent request of ncoll_bcast_threshold(). The weights of elements are read again
-    whenever it is started. */
+    whenever the request is started. */
 NCOLL_API int ncoll_bcast_threshold_init(ncoll_group *group, void *buffer, size_t count,
                                          ncoll_type type, int root,
                                          const ncoll_threshold *threshold,
@@ -324,24 +338,25 @@ NCOLL_API int ncoll_bcast_threshold_init(ncoll_group *group, void *buffer, size_
  * Reduce with a threshold (Iakymchuk et al. 2022, section III-B, for any root).
  *
  * A fraction of the data: out[i] = x_0[i] op .. op x_{P-1}[i] at the root, for the k first, or
- * heaviest, elements. A fraction of the ranks: out[i] is combined of the vectors of the ranks that are
- * in, for all elements. With `after` a call of ranks combines the vectors of the ranks that were not
- * in yet into the root's out, and does not read its in.
+ * heaviest, elements. A fraction of the ranks: out[i] is combined of the vectors of the ranks that
+ * are in, for all elements. With `after`, a call for a fraction of the ranks combines the vectors
+ * of the ranks that were not in yet into the root's out, and does not read the root's in.
  *
  * @param group       all its ranks make this call
  * @param in          count elements
  * @param out         count elements, at the root; in == out is allowed
  * @param count       elements, the same on all ranks
  * @param type        type of the elements
- * @param op          operation, defined for the type; of ranks it has to commute
+ * @param op          operation, defined for the type; with a fraction of the ranks it has to
+ *                    commute
  * @param root        0..P-1
  * @param threshold   as in ncoll_bcast_threshold()
  * @param status      as in ncoll_bcast_threshold(); all ranks get the same
  * @param timeout_ns  NCOLL_BLOCK, NCOLL_TEST or nanoseconds; after NCOLL_TIMEOUT call again
  *
- * ERRORS: those of ncoll_reduce() and of ncoll_bcast_threshold(); NCOLL_ERR_UNSUPPORTED: a threshold
- * of ranks with an operation that does not commute, or `after` with the reproducible sum, whose
- * partial results are rounded.
+ * ERRORS: those of ncoll_reduce() and of ncoll_bcast_threshold(); NCOLL_ERR_UNSUPPORTED: a
+ * threshold of ranks with an operation that does not commute, or `after` with the reproducible sum,
+ * whose partial results are rounded.
  */
 NCOLL_API int ncoll_reduce_threshold(ncoll_group *group, const void *in, void *out, size_t count,
                                      ncoll_type type, ncoll_op op, int root,
@@ -355,7 +370,7 @@ NCOLL_API int ncoll_reduce_threshold_start(ncoll_group *group, const void *in, v
                                            ncoll_threshold_status *status, ncoll_request **request);
 
 /** Makes a persistent request of ncoll_reduce_threshold(). Weights of elements are read again
-    whenever it is started; they have to be those of the time when it was made. */
+    whenever the request is started; they have to be the same as when it was made. */
 NCOLL_API int ncoll_reduce_threshold_init(ncoll_group *group, const void *in, void *out,
                                           size_t count, ncoll_type type, ncoll_op op, int root,
                                           const ncoll_threshold *threshold,
@@ -364,14 +379,14 @@ NCOLL_API int ncoll_reduce_threshold_init(ncoll_group *group, const void *in, vo
 /* ------------------------------------------------------------------ compression -------------- */
 
 /*
- * Compressed allreduce and bcast. A *codec* writes a vector in fewer bytes, mostly with a loss. With
- * *error feedback* a compressor keeps what its codec has lost, the *residual*, and adds it to the
- * vector of the next call (Stich et al., "Sparsified SGD with Memory", 2018; Karimireddy et al.,
- * "Error Feedback Fixes SignSGD and other Gradient Compression Schemes", 2019). So nothing is lost
- * for good: the results of all calls, and the residuals of all ranks after them, add up to all
+ * Compressed allreduce and bcast. A *codec* writes a vector in fewer bytes, mostly with a loss.
+ * With *error feedback* a compressor keeps what its codec has lost, the *residual*, and adds it to
+ * the vector of the next call (Stich et al., "Sparsified SGD with Memory", 2018; Karimireddy et
+ * al., "Error Feedback Fixes SignSGD and other Gradient Compression Schemes", 2019). So nothing is
+ * lost for good: the results of all calls, and the residuals of all ranks after them, add up to all
  * inputs, as far as the arithmetic is exact.
  *
- * The mean of gradients, of which one in a hundred elements is sent at a time:
+ * This code computes the mean of gradients, and each call sends one in a hundred of their elements:
  *
  *     ncoll_codec codec = {.size = sizeof codec};
  *     ncoll_codec_topk(&codec, 0.01);
@@ -387,12 +402,13 @@ NCOLL_API int ncoll_reduce_threshold_init(ncoll_group *group, const void *in, vo
  *     ncoll_compressor_free(&compressor);
  *
  * All ranks use the same codec with the same parameters, else the call fails with
- * NCOLL_ERR_MISMATCH. All ranks get the same bits. A codec that fails on some rank ends the call with
- * NCOLL_ERR_CODEC on all ranks; the error names the rank and the codec.
+ * NCOLL_ERR_MISMATCH. All ranks get the same bits. A codec that fails on some rank ends the call
+ * with NCOLL_ERR_CODEC on all ranks; the error names the rank and the codec.
  */
 
-/** Parts of a vector may be encoded each on its own. Then an allreduce sends about 2 m bytes a rank,
- * with m the bytes of an encoded vector, however many ranks there are; without the flag P m. */
+/** Parts of a vector may be encoded each on its own. Then an allreduce sends about 2 m bytes a
+ * rank, with m the bytes of an encoded vector, however many ranks there are; without the flag P
+ * m. */
 #define NCOLL_CODEC_CHUNKS 1u
 /** encode() always returns bound(), which saves an exchange of lengths. */
 #define NCOLL_CODEC_FIXED 2u
@@ -405,25 +421,28 @@ NCOLL_API int ncoll_reduce_threshold_init(ncoll_group *group, const void *in, vo
 typedef struct ncoll_codec ncoll_codec;
 /**
  * The functions get the codec as their last argument. Their results depend on nothing but their
- * arguments, since all ranks decode the same bytes and must get the same bits. They are called by the
- * thread that makes progress. Inside them, calls on the same context get NCOLL_ERR_BUSY. Encoded
- * bytes lie at a multiple of 8, and vectors at a multiple of the size of an element from the start of
- * the caller's or of memory from the context's allocator.
+ * arguments, since all ranks decode the same bytes and must get the same bits. They are called by
+ * the thread that makes progress. Inside them, calls on the same context get NCOLL_ERR_BUSY.
+ * Encoded bytes lie at a multiple of 8, and vectors lie at a multiple of the size of an element
+ * from the start of the caller's buffer or of memory from the context's allocator.
  */
 struct ncoll_codec {
     size_t size;      /**< sizeof(ncoll_codec), set by the caller */
     const char *name; /**< required; for errors, and compared between ranks; copied */
     unsigned flags;   /**< NCOLL_CODEC_*; 0: none of them */
-    /** any number that all ranks must have alike, such as a hash of the codec's parameters */
+    /** a number of the user's that must be the same on all ranks, such as a hash of the codec's
+     * parameters */
     uint64_t parameters;
     /** Returns the most bytes that encode() may write for `count` > 0 elements; SIZE_MAX: the codec
      * does not take this type. Required. */
     size_t (*bound)(size_t count, ncoll_type type, const ncoll_codec *codec);
-    /** Encodes `count` > 0 elements, and returns the number of bytes; SIZE_MAX: it cannot. Required.*/
+    /** Encodes `count` > 0 elements, and returns the number of bytes; SIZE_MAX: encoding failed.
+     * Required. */
     size_t (*encode)(void *bytes, const void *in, size_t count, ncoll_type type,
                      const ncoll_codec *codec);
-    /** Decodes `len` bytes to exactly `count` elements. Returns 0; anything else: the bytes make no
-     * sense. It has to check them, and never writes beyond `count` elements. Required. */
+    /** Decodes `len` bytes to exactly `count` elements. Returns 0; anything else: the bytes cannot
+     * be decoded. The function has to check the bytes, and never writes beyond `count` elements.
+     * Required. */
     int (*decode)(void *out, const void *bytes, size_t len, size_t count, ncoll_type type,
                   const ncoll_codec *codec);
     /** Optional: adds what decode() would give to the elements of `out`. For codecs that leave out
@@ -434,34 +453,35 @@ struct ncoll_codec {
 };
 
 /**
- * Top-k sparsification (Stich et al. 2018; Aji and Heafield 2017): keeps the k = ceil(fraction count)
- * elements that are largest in magnitude, at least one; the others are taken for 0. Of equal ones it
- * takes those with lower indices; NaN counts as larger than infinity. For float and double. It takes
- * 8 bytes for each of k floats and 12 for each of k doubles (4 more from 2^32 elements on).
+ * Top-k sparsification (Stich et al. 2018; Aji and Heafield 2017): keeps the k = ceil(fraction
+ * count) elements that are largest in magnitude, at least one; the others are taken for 0. Among
+ * elements of equal magnitude it keeps those with lower indices; NaN counts as larger than
+ * infinity. For float and double. An encoded vector has 8 bytes for each of k floats or 12 for each
+ * of k doubles (4 more from 2^32 elements on).
  *
- * It encodes a vector as a whole, so that an allreduce is an allgather of P k elements.
+ * The codec encodes a vector as a whole, so that an allreduce is an allgather of P k elements.
  *
  * May be called by any thread at any time.
  *
- * @param codec     gets the codec; its size was set
+ * @param codec     gets the codec; the caller has set its field `size`
  * @param fraction  above 0, at most 1
  *
- * ERRORS: NCOLL_ERR_ARGUMENT: codec is NULL, its size is not known to the library, or the fraction is
- * out of range.
+ * ERRORS: NCOLL_ERR_ARGUMENT: codec is NULL, its size is not known to the library, or the fraction
+ * is out of range.
  */
 NCOLL_API int ncoll_codec_topk(ncoll_codec *codec, double fraction);
 
 /**
  * Rounding to 16 bits, to nearest, ties to even. For float and double; 2 bytes an element. Numbers
- * that are too large become infinite, from 65520 on with NCOLL_HALF, and next to the largest float
+ * that are too large become infinite: from 65520 on with NCOLL_HALF, and close to the largest float
  * with NCOLL_BFLOAT16; NaN stays NaN. The sum of an allreduce is calculated in the type of the
  * vector, and rounded to 16 bits once more. May be called by any thread at any time.
  *
- * @param codec  gets the codec; its size was set
+ * @param codec  gets the codec; the caller has set its field `size`
  * @param to     NCOLL_HALF or NCOLL_BFLOAT16
  *
- * ERRORS: NCOLL_ERR_ARGUMENT: codec is NULL, its size is not known to the library, or `to` is another
- * type.
+ * ERRORS: NCOLL_ERR_ARGUMENT: codec is NULL, its size is not known to the library, or `to` is
+ * another type.
  */
 NCOLL_API int ncoll_codec_round16(ncoll_codec *codec, ncoll_type to);
 
@@ -473,43 +493,43 @@ typedef struct ncoll_compressor ncoll_compressor;
  * Makes a compressor. The call is local, and returns at once. A compressor is for vectors of one
  * length and type. It serves one call at a time; several may be used side by side on a group.
  *
- * Its memory is P + 1 encoded vectors, and one vector to decode to, which a codec with add() needs
- * only with feedback. With NCOLL_CODEC_CHUNKS it is two encoded vectors, and three chunks. Feedback
- * takes two vectors more.
+ * A compressor has memory for P + 1 encoded vectors, and for one vector to decode to, which a codec
+ * with add() needs only with feedback. With NCOLL_CODEC_CHUNKS it has memory for two encoded
+ * vectors, and three chunks. Feedback takes two vectors more.
  *
  * @param group       the group of its calls; ncoll_group_free() makes the compressor useless
  * @param codec       copied
  * @param count       elements of each vector
  * @param type        type of the elements, one that the codec takes
- * @param feedback    1: with error feedback, for types that NCOLL_SUM is defined for; 0: without. It
- *                    may differ between ranks
+ * @param feedback    1: with error feedback, for types that NCOLL_SUM is defined for; 0: without.
+ *                    May differ between ranks
  * @param compressor  gets the compressor; set on NCOLL_OK only
  *
- * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: codec is NULL or incomplete, the codec does not take
- * the type, an unknown type, a vector larger than memory can be, feedback with a type that has no
- * sum, or compressor is NULL; NCOLL_ERR_MEMORY.
+ * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: codec is NULL or incomplete, the codec does not
+ * take the type, an unknown type, a vector larger than memory can be, feedback with a type that has
+ * no sum, or compressor is NULL; NCOLL_ERR_MEMORY.
  */
 NCOLL_API int ncoll_compressor_create(ncoll_group *group, const ncoll_codec *codec, size_t count,
                                       ncoll_type type, int feedback, ncoll_compressor **compressor);
 
 /**
- * Frees a compressor, and its residual with it. Local. Those that are left are freed with their
- * context.
+ * Frees a compressor, and its residual with it. Local. Compressors that are not freed are freed
+ * with their context.
  *
  * @param compressor  the compressor, which is set to NULL on NCOLL_OK
  *
- * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_BUSY: a call with it is unfinished, or a persistent request uses
- * it.
+ * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_BUSY: a call with it is unfinished, or a persistent request
+ * uses it.
  */
 NCOLL_API int ncoll_compressor_free(ncoll_compressor **compressor);
 
 /**
- * Copies the residual of this rank: what its calls have lost so far, as far as they ended with
- * NCOLL_OK. All zeroes at first. With NCOLL_CODEC_CHUNKS it also has what was lost when this rank
- * encoded its chunk of the sum (as in Tang et al., "DoubleSqueeze", 2019).
+ * Copies the residual of this rank: what its calls that ended with NCOLL_OK have lost so far. At
+ * first the residual is all zeroes. With NCOLL_CODEC_CHUNKS the residual also has what was lost
+ * when this rank encoded its chunk of the sum (as in Tang et al., "DoubleSqueeze", 2019).
  *
- * An element whose residual would be infinite or NaN, since the input or what was decoded is, gets a
- * residual of 0.
+ * An element whose residual would be infinite or NaN, since the input or what was decoded is, gets
+ * a residual of 0.
  *
  * @param compressor  with feedback
  * @param out         gets count elements
@@ -520,31 +540,32 @@ NCOLL_API int ncoll_compressor_free(ncoll_compressor **compressor);
 NCOLL_API int ncoll_compressor_residual(ncoll_compressor *compressor, void *out);
 
 /**
- * Sets the residual of this rank: to zeroes, or to one that was copied, as a program does that goes
- * on from a checkpoint.
+ * Sets the residual of this rank: to zeroes, or to a residual that was copied before, for a program
+ * that goes on from a checkpoint.
  *
  * @param compressor  with feedback
  * @param residual    count elements; NULL: zeroes
  *
- * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: the compressor has no feedback; NCOLL_ERR_BUSY: a call
- * with it is unfinished.
+ * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: the compressor has no feedback; NCOLL_ERR_BUSY: a
+ * call with it is unfinished.
  */
 NCOLL_API int ncoll_compressor_reset(ncoll_compressor *compressor, const void *residual);
 
 /**
- * Compressed allreduce: out = D(C(x_0)) + ... + D(C(x_{P-1})), in the order of ranks and in the type
- * of the vector. C and D stand for encode() and decode(); x_p is `in` of rank p, with its residual
- * added if it has one. Then the residual becomes x_p - D(C(x_p)).
+ * Compressed allreduce: out = D(C(x_0)) + ... + D(C(x_{P-1})), in the order of ranks and in the
+ * type of the vector. C and D stand for encode() and decode(); x_p is `in` of rank p, with the
+ * residual of rank p added if there is one. Then this residual becomes x_p - D(C(x_p)).
  *
- * With NCOLL_CODEC_CHUNKS vectors are cut into P chunks, as even as can be. Rank q gets chunk q of all
- * ranks, decodes and adds them, encodes the sum, and sends it to all: out is D(C(s)), s the sum above,
- * and s - D(C(s)) goes to the residual of rank q. Otherwise all ranks get all encoded vectors.
+ * With NCOLL_CODEC_CHUNKS vectors are cut into P chunks, as even as can be. Rank q gets chunk q of
+ * all ranks, decodes and adds them, encodes the sum, and sends it to all: out is D(C(s)), with s
+ * the sum above, and s - D(C(s)) is added to the residual of rank q. Otherwise all ranks get all
+ * encoded vectors.
  *
- * The call consists of collectives of its own, which run in order: an alltoall of bytes, if there are
- * chunks, and an allgather of bytes; and those for lengths and for the vote of the ranks, unless the
- * codec's flags save them. Later calls on the group start when the last of these has started. The mode
- * of synchronisation of the group holds for the call as a whole. An algorithm that the user forces for
- * alltoall or allgather is used for its data.
+ * The call consists of collectives of its own, which run in order: an alltoall of bytes, if there
+ * are chunks, and an allgather of bytes; and further ones for lengths and for the vote of the
+ * ranks, unless the codec's flags save them. Later calls on the group start when the last of these
+ * collectives has started. The mode of synchronisation of the group holds for the call as a whole.
+ * An algorithm that the user forces for alltoall or allgather is used for the encoded data.
  *
  * The residual changes only when the call ends with NCOLL_OK. After an error, out is undefined.
  *
@@ -554,8 +575,8 @@ NCOLL_API int ncoll_compressor_reset(ncoll_compressor *compressor, const void *r
  * @param out         count elements; in == out is allowed
  * @param count       as in ncoll_compressor_create()
  * @param type        as in ncoll_compressor_create()
- * @param op          NCOLL_SUM. Others are refused: what a codec loses can be made up for in a later
- *                    sum, but in no other operation
+ * @param op          NCOLL_SUM. Others are refused: what a codec loses can be made up for in a
+ *                    later sum, but in no other operation
  * @param timeout_ns  NCOLL_BLOCK, NCOLL_TEST or nanoseconds; after NCOLL_TIMEOUT call again
  *
  * ERRORS: those of ncoll_allreduce(); NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: another operation; the
@@ -566,8 +587,8 @@ NCOLL_API int ncoll_compressor_reset(ncoll_compressor *compressor, const void *r
 NCOLL_API int ncoll_allreduce_compressed(ncoll_group *group, ncoll_compressor *compressor,
                                          const void *in, void *out, size_t count, ncoll_type type,
                                          ncoll_op op, int64_t timeout_ns);
-/** Starts ncoll_allreduce_compressed() as a request. Until the request is over, the compressor serves
- * no other call. */
+/** Starts ncoll_allreduce_compressed() as a request. Until the request is over, the compressor
+ * serves no other call. */
 NCOLL_API int ncoll_allreduce_compressed_start(ncoll_group *group, ncoll_compressor *compressor,
                                                const void *in, void *out, size_t count,
                                                ncoll_type type, ncoll_op op,
@@ -579,9 +600,9 @@ NCOLL_API int ncoll_allreduce_compressed_init(ncoll_group *group, ncoll_compress
                                               ncoll_request **request);
 
 /**
- * Compressed bcast: out = D(C(x)) on all ranks, the root included, where x is `in` of the root, with
- * its residual added if it has one. Then the residual of the root becomes x - D(C(x)); those of other
- * ranks stay. The vector is encoded as a whole.
+ * Compressed bcast: out = D(C(x)) on all ranks, the root included, where x is `in` of the root,
+ * with the residual of the root added if there is one. Then the residual of the root becomes x -
+ * D(C(x)); those of other ranks stay. The vector is encoded as a whole.
  *
  * @param group       the group; all its ranks make this call
  * @param compressor  this rank's compressor, made for the group
@@ -589,7 +610,7 @@ NCOLL_API int ncoll_allreduce_compressed_init(ncoll_group *group, ncoll_compress
  * @param out         count elements; in == out is allowed
  * @param count       as in ncoll_compressor_create()
  * @param type        as in ncoll_compressor_create()
- * @param root        the rank whose vector it is
+ * @param root        the rank whose vector is sent
  * @param timeout_ns  NCOLL_BLOCK, NCOLL_TEST or nanoseconds; after NCOLL_TIMEOUT call again
  *
  * ERRORS: those of ncoll_bcast() and ncoll_allreduce_compressed().
@@ -597,8 +618,8 @@ NCOLL_API int ncoll_allreduce_compressed_init(ncoll_group *group, ncoll_compress
 NCOLL_API int ncoll_bcast_compressed(ncoll_group *group, ncoll_compressor *compressor,
                                      const void *in, void *out, size_t count, ncoll_type type,
                                      int root, int64_t timeout_ns);
-/** Starts ncoll_bcast_compressed() as a request. Until the request is over, the compressor serves no
- * other call. */
+/** Starts ncoll_bcast_compressed() as a request. Until the request is over, the compressor serves
+ * no other call. */
 NCOLL_API int ncoll_bcast_compressed_start(ncoll_group *group, ncoll_compressor *compressor,
                                            const void *in, void *out, size_t count, ncoll_type type,
                                            int root, ncoll_request **request);

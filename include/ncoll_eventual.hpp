@@ -31,14 +31,14 @@ struct stale_result : ncoll_stale_result {
 
 /**
  * Clocks and mailboxes of a group, for vectors of one length, type and operation; see
- * ncoll_stale_create(). Its destructor frees it, which is collective over its ranks, like free();
- * while an exception unwinds the stack, it is left to its context.
+ * ncoll_stale_create(). The destructor frees the object, which is collective over its ranks, like
+ * free(). While an exception unwinds the stack, the object is left to its context instead.
  */
 class stale
 {
   public:
     stale() noexcept = default;
-    /** Makes it; collective over the group. */
+    /** Makes the object; collective over the group. */
     stale(group &g, std::size_t count, ncoll_type t, op o, const stale_params &p = stale_params())
     {
         (void)create(g, count, t, o, p, block);
@@ -63,7 +63,8 @@ class stale
     }
     ~stale() { leave(); }
 
-    /** Makes an empty one, with a time-out; after false call again with the same arguments. */
+    /** Makes the clocks and mailboxes of an empty object, with a time-out. After false, call again
+     * with the same arguments. */
     [[nodiscard]] bool create(group &g, std::size_t count, ncoll_type t, op o,
                               const stale_params &p, timeout limit)
     {
@@ -107,8 +108,8 @@ class stale
         return make(ncoll_allreduce_ssp_init, in, out, slack, result, true);
     }
 
-    /** Partial allreduce of an object made with `partial`: waits for `quorum` ranks, NCOLL_SOLO or
-     * NCOLL_MAJORITY. */
+    /** Partial allreduce of an object made with `partial`: waits for `quorum` ranks; NCOLL_SOLO and
+     * NCOLL_MAJORITY are allowed, too. */
     void allreduce_partial(const_buffer in, buffer out, int quorum, stale_result *result = nullptr)
     {
         (void)allreduce_partial(in, out, quorum, result, block);
@@ -195,7 +196,7 @@ struct threshold : ncoll_threshold {
     {
         return {NCOLL_THRESHOLD_RANKS, f, w};
     }
-    /** The same threshold for the remainder, after what earlier calls have delivered. */
+    /** Returns this threshold for the remainder, after what earlier calls have delivered. */
     threshold following(const ncoll_threshold_status &earlier) const
     {
         threshold next(*this);
@@ -293,7 +294,7 @@ struct codec : ncoll_codec {
     }
 };
 
-/** A codec at work, for vectors of one length and type; see ncoll_compressor_create(). */
+/** A codec and its residual, for vectors of one length and type; see ncoll_compressor_create(). */
 class compressor
 {
   public:
@@ -338,7 +339,7 @@ class compressor
         whole(out);
         live().done(ncoll_compressor_residual(compressor_, out.data()));
     }
-    /** Sets the residual of this rank: to zeroes, or to one that was copied. */
+    /** Sets the residual of this rank: to zeroes, or to a residual that was copied before. */
     void reset() { live().done(ncoll_compressor_reset(compressor_, nullptr)); }
     void reset(const_buffer to)
     {
@@ -418,7 +419,7 @@ class compressor
         return request(state_, made, persistent);
     }
 
-    /* One that is in use is freed with the context. */
+    /* A compressor that is in use is freed with the context. */
     void release() noexcept
     {
         if (compressor_ != nullptr && state_ != nullptr && state_->ctx != nullptr)

@@ -21,22 +21,24 @@
  *
  * Not covered: segments, one-sided and passive communication, notifications, atomics, queues,
  * gaspi_connect, gaspi_proc_kill, gaspi_config, statistics. A program that needs them keeps GPI-2
- * for them, in other files than those that include this header; the two do not know of each other.
+ * for them, in other files than those that include this header; the two libraries do not know of
+ * each other.
  *
  * Different from GASPI:
  *
  * - gaspi_group_commit() is collective over all ranks of GASPI_GROUP_ALL, each with its own group:
- *   a rank that is in none of them commits a group that it is not a member of, or one without
- *   members, and can only delete it then. In GASPI the members alone call it.
- * - Vectors may have any length: gaspi_allreduce_elem_max() and _buf_size() give what a program can
- *   count on, and nothing is refused for being longer.
+ *   a rank that is in none of these groups commits a group that it is not a member of, or one
+ *   without members; the rank can then only delete this group. In GASPI only the members call
+ *   gaspi_group_commit().
+ * - Vectors may have any length: gaspi_allreduce_elem_max() and _buf_size() give lengths that are
+ *   always allowed, but longer vectors are not refused.
  * - in and out may be the same buffer.
- * - GASPI_TIMEOUT from gaspi_proc_init() cannot occur: it fails with GASPI_ERROR if the ranks have
- *   not found each other within the time-out.
+ * - gaspi_proc_init() never returns GASPI_TIMEOUT: it fails with GASPI_ERROR if the ranks have not
+ *   found each other within the time-out.
  * - Ranks are started as those of any program with ncoll: srun, prterun, mpiexec, or by hand. There
  *   is no gaspi_run.
- * - ncoll_gaspi_error() tells what has gone wrong, with rank, cause and remedy, and
- *   ncoll_gaspi_group() gives the group of ncoll, for its other collectives.
+ * - ncoll_gaspi_error() returns the last error, with rank, cause and remedy, and
+ *   ncoll_gaspi_group() returns the group of ncoll, for other collectives of ncoll.
  */
 #ifndef NCOLL_GASPI_H
 #define NCOLL_GASPI_H
@@ -45,7 +47,7 @@
     defined(GASPI_TYPES_H)
 #error "ncoll_gaspi.h takes the place of GASPI.h: include one of them in a file, not both"
 #endif
-/* So that a GASPI.h which comes later is left out, or noticed by its own guard. */
+/* With these guards, a GASPI.h that is included later is left out, or notices this header. */
 #define GPI2_H
 #define GASPI_H
 #define GASPI_TYPES_H
@@ -91,7 +93,8 @@ typedef char *gaspi_string_t;
 #define GASPI_BLOCK     ULONG_MAX
 #define GASPI_TEST      0UL
 
-/** Results: 0, a time-out, or an error; of these the ones that can occur here. */
+/** Results of calls: 0, a time-out, or an error. Only those errors of GASPI are listed that can
+ * occur here. */
 typedef enum {
     GASPI_ERROR = -1,
     GASPI_SUCCESS = 0,
@@ -123,8 +126,8 @@ typedef enum {
 typedef enum { GASPI_STATE_HEALTHY = 0, GASPI_STATE_CORRUPT = 1 } gaspi_qp_state_t;
 
 /** A reduction of the program's own, on `num` elements of `element_size` bytes; commutative and
- * associative. `result` may be one of the operands. A result other than GASPI_SUCCESS ends the call
- * with GASPI_ERROR on this rank. */
+ * associative. `result` may be one of the operands. If the function returns anything but
+ * GASPI_SUCCESS, the call ends with GASPI_ERROR on this rank. */
 typedef gaspi_return_t (*gaspi_reduce_operation_t)(gaspi_pointer_t operand_one,
                                                    gaspi_pointer_t operand_two,
                                                    gaspi_pointer_t result,
@@ -137,24 +140,24 @@ typedef gaspi_return_t (*gaspi_reduce_operation_t)(gaspi_pointer_t operand_one,
 /** Groups that can exist at a time, GASPI_GROUP_ALL included. */
 #define NCOLL_GASPI_GROUPS 128
 /* Element sizes of gaspi_allreduce_user() that every rank registers at the start, so that the type
- * has the same number on all of them: 1 to 64, then multiples of 8 up to 512. Others are registered
- * when they are first used, as many as ncoll_type_create() has room for; all ranks have to use them
- * first in the same order. */
+ * of a size has the same number on all ranks: 1 to 64, then multiples of 8 up to 512. Other sizes
+ * are registered when they are first used, as many as ncoll_type_create() has room for; the order
+ * of these first uses has to be the same on all ranks. */
 #define NCOLL_GASPI_SMALL 64
 #define NCOLL_GASPI_SIZES (NCOLL_GASPI_SMALL + (512 - NCOLL_GASPI_SMALL) / 8)
 #define NCOLL_GASPI_OTHER 64
 
 enum ncoll_gaspi_stage {
     NCOLL_GASPI_FREE,     /* the number is not in use */
-    NCOLL_GASPI_CREATED,  /* gets its members */
-    NCOLL_GASPI_AGREEING, /* its group is made; its ranks agree on a number for its operation */
+    NCOLL_GASPI_CREATED,  /* not committed yet: members are added */
+    NCOLL_GASPI_AGREEING, /* ncoll's group is made; its ranks agree on the index of an operation */
     NCOLL_GASPI_READY,
-    NCOLL_GASPI_ABSENT,  /* committed, and this rank is not in it */
-    NCOLL_GASPI_DELETED, /* other ranks have not deleted it yet */
+    NCOLL_GASPI_ABSENT,  /* committed; this rank is not in the group */
+    NCOLL_GASPI_DELETED, /* deleted here; other ranks have not deleted the group yet */
 };
 
-/* Operations that groups use, one bit each; and whether the members of a group are not those that
- * some rank has added. */
+/* `bits`: the operations that groups use, one bit each. `differs`: not 0 if some rank has added
+ * other members to a group than the group has. */
 struct ncoll_gaspi_ops {
     uint64_t bits[NCOLL_GASPI_GROUPS / 64], differs;
 };
@@ -166,8 +169,8 @@ struct ncoll_gaspi_entry {
     int *members; /* in the order in which they were added */
     int n_members;
     int op;                           /* index of its operation, the same on all of its ranks */
-    struct ncoll_gaspi_ops mine, all; /* while its ranks agree on that */
-    /* gaspi_allreduce_user() that goes on */
+    struct ncoll_gaspi_ops mine, all; /* of this rank and of all ranks, while they agree on op */
+    /* state of the unfinished gaspi_allreduce_user() */
     int is_reducing;
     gaspi_reduce_operation_t reduce;
     gaspi_reduce_state_t state;
@@ -180,7 +183,7 @@ struct ncoll_gaspi_job {
     ncoll_context *ctx;
     struct ncoll_gaspi_entry groups[NCOLL_GASPI_GROUPS];
     ncoll_op ops[NCOLL_GASPI_GROUPS];
-    /* the group that an operation works for now, by the operation's index */
+    /* the group that uses each operation, by the operation's index */
     struct ncoll_gaspi_entry *users[NCOLL_GASPI_GROUPS];
     struct ncoll_gaspi_ops in_use;
     struct ncoll_gaspi_entry *committing; /* the group whose gaspi_group_commit() goes on */
@@ -191,7 +194,7 @@ struct ncoll_gaspi_job {
     ncoll_error error; /* of gaspi_proc_init(), or of this header */
 };
 
-/* One for the process, whichever files include this header. */
+/* The process has one such object, even if several of its files include this header. */
 extern struct ncoll_gaspi_job ncoll_gaspi_job;
 #ifdef __cplusplus
 }
@@ -203,7 +206,7 @@ extern "C" {
 __attribute__((weak)) struct ncoll_gaspi_job ncoll_gaspi_job = {0};
 #endif
 
-/** Returns what has gone wrong last, with status, rank, cause and remedy. Never NULL. */
+/** Returns the last error, with status, rank, cause and remedy. Never NULL. */
 static inline const ncoll_error *ncoll_gaspi_error(void)
 {
     if (ncoll_gaspi_job.ctx != NULL && ncoll_gaspi_job.error.status == NCOLL_OK)
@@ -211,13 +214,14 @@ static inline const ncoll_error *ncoll_gaspi_error(void)
     return &ncoll_gaspi_job.error;
 }
 
-/** Returns ncoll's context, for its other calls; NULL outside of gaspi_proc_init() and _term(). */
+/** Returns ncoll's context, for its other calls; NULL before gaspi_proc_init() and after
+ * gaspi_proc_term(). */
 static inline ncoll_context *ncoll_gaspi_context(void)
 {
     return ncoll_gaspi_job.ctx;
 }
 
-/** Returns ncoll's group; NULL if it is not committed, or this rank is not in it. */
+/** Returns ncoll's group; NULL if the group is not committed, or this rank is not in it. */
 static inline ncoll_group *ncoll_gaspi_group(gaspi_group_t group)
 {
     if (group >= NCOLL_GASPI_GROUPS || ncoll_gaspi_job.groups[group].stage != NCOLL_GASPI_READY)
@@ -225,7 +229,8 @@ static inline ncoll_group *ncoll_gaspi_group(gaspi_group_t group)
     return ncoll_gaspi_job.groups[group].group;
 }
 
-/* An error that ncoll does not know of. */
+/* Stores an error that the library does not know of, since this header has found it. Returns the
+ * code. */
 static inline gaspi_return_t ncoll_gaspi_refuse(gaspi_return_t code, ncoll_status status,
                                                 const char *cause, const char *remedy)
 {
@@ -280,7 +285,8 @@ static inline gaspi_return_t ncoll_gaspi_noinit(void)
                               "call gaspi_proc_init() first");
 }
 
-/* The function behind all reductions of programs: `arg` is where the group that calls stands. */
+/* The operation of all calls of gaspi_allreduce_user(), for ncoll: calls the program's function.
+ * `arg` points to the pointer to the group of the call. */
 static inline void ncoll_gaspi_combine(void *out, const void *left, const void *right, size_t count,
                                        ncoll_type type, void *arg)
 {
@@ -301,7 +307,7 @@ static inline void ncoll_gaspi_combine(void *out, const void *left, const void *
     }
 }
 
-/* Registers what all ranks have alike: operations, and types by their size. */
+/* Registers the operations, and the types by their size, which are the same on all ranks. */
 static inline int ncoll_gaspi_register(void)
 {
     struct ncoll_gaspi_job *job = &ncoll_gaspi_job;
@@ -326,8 +332,8 @@ static inline int ncoll_gaspi_register(void)
     return rc;
 }
 
-/** Joins the job. GASPI_BLOCK: within the time-out of ncoll's bootstrap, 60 s unless
- * NCOLL_BOOTSTRAP_TIMEOUT says otherwise. GASPI_ERROR if the ranks do not find each other in time.
+/** Joins the job. With GASPI_BLOCK the time-out is that of ncoll's bootstrap, 60 s unless
+ * NCOLL_BOOTSTRAP_TIMEOUT is set. Returns GASPI_ERROR if the ranks do not find each other in time.
  */
 static inline gaspi_return_t gaspi_proc_init(gaspi_timeout_t timeout_ms)
 {
@@ -404,7 +410,7 @@ static inline gaspi_return_t gaspi_proc_num(gaspi_rank_t *num)
 
 /* ------------------------------------------------------------------ groups ------------------- */
 
-/* The group, if it is in use; NULL and an error otherwise. */
+/* Returns the group if it is in use; otherwise returns NULL, and sets *rc to an error. */
 static inline struct ncoll_gaspi_entry *ncoll_gaspi_find(gaspi_group_t group, gaspi_return_t *rc)
 {
     struct ncoll_gaspi_entry *g = &ncoll_gaspi_job.groups[group % NCOLL_GASPI_GROUPS];
@@ -422,7 +428,8 @@ static inline struct ncoll_gaspi_entry *ncoll_gaspi_find(gaspi_group_t group, ga
     return g;
 }
 
-/* The group, if this rank can make collectives on it. */
+/* Returns the group if this rank can make collectives on it; otherwise returns NULL, and sets *rc
+ * to an error. */
 static inline struct ncoll_gaspi_entry *ncoll_gaspi_ready(gaspi_group_t group, gaspi_return_t *rc)
 {
     struct ncoll_gaspi_entry *g = ncoll_gaspi_find(group, rc);
@@ -520,7 +527,7 @@ static inline int ncoll_gaspi_is_member(const struct ncoll_gaspi_entry *g)
     return 0;
 }
 
-/* The group of ncoll has the members that this rank has added. */
+/* True if the group of ncoll has just the members that this rank has added. */
 static inline int ncoll_gaspi_agrees(const struct ncoll_gaspi_entry *g)
 {
     if (ncoll_group_size(g->group) != g->n_members)
@@ -531,9 +538,9 @@ static inline int ncoll_gaspi_agrees(const struct ncoll_gaspi_entry *g)
     return 1;
 }
 
-/* The end of a commit. Ranks that have committed other groups meet in one group of ncoll if the
- * first members of these are the same. Such a group is of no use, and they all give it up.
- * Otherwise its operation is the lowest one that none of its ranks uses for another group. */
+/* Ends a commit. If ranks have committed groups with different members but the same first member,
+ * they are in one group of ncoll. Such a group is of no use, and all its ranks give it up.
+ * Otherwise the group gets the lowest operation that none of its ranks uses for another group. */
 static inline gaspi_return_t ncoll_gaspi_agreed(struct ncoll_gaspi_entry *g)
 {
     ncoll_gaspi_job.committing = NULL;
@@ -559,9 +566,9 @@ static inline gaspi_return_t ncoll_gaspi_agreed(struct ncoll_gaspi_entry *g)
 }
 
 /**
- * Makes a group usable. Collective over all ranks of GASPI_GROUP_ALL, unlike in GASPI: ranks of
- * several groups without a common member commit these together; a rank that is in none of them
- * commits one that it is not a member of.
+ * Makes a group usable. Collective over all ranks of GASPI_GROUP_ALL, unlike in GASPI: several
+ * groups without a common member are committed together, and a rank that is in none of these groups
+ * commits a group that it is not a member of.
  */
 static inline gaspi_return_t gaspi_group_commit(gaspi_group_t group, gaspi_timeout_t timeout_ms)
 {
@@ -708,7 +715,7 @@ static inline gaspi_return_t gaspi_barrier(gaspi_group_t group, gaspi_timeout_t 
     return ncoll_gaspi_result(ncoll_barrier(g->group, ncoll_gaspi_ns(timeout_ms)));
 }
 
-/** Gives bytes that gaspi_allreduce_user() takes in any case; there is no limit. */
+/** Gives a number of bytes that gaspi_allreduce_user() always takes; there is no real limit. */
 static inline gaspi_return_t gaspi_allreduce_buf_size(gaspi_size_t *buf_size)
 {
     if (buf_size == NULL)
@@ -717,7 +724,7 @@ static inline gaspi_return_t gaspi_allreduce_buf_size(gaspi_size_t *buf_size)
     return GASPI_SUCCESS;
 }
 
-/** Gives elements that gaspi_allreduce() takes in any case; there is no limit. */
+/** Gives a number of elements that gaspi_allreduce() always takes; there is no real limit. */
 static inline gaspi_return_t gaspi_allreduce_elem_max(gaspi_number_t *elem_max)
 {
     if (elem_max == NULL)
@@ -726,7 +733,7 @@ static inline gaspi_return_t gaspi_allreduce_elem_max(gaspi_number_t *elem_max)
     return GASPI_SUCCESS;
 }
 
-/* 0: there is no such type. */
+/* Returns ncoll's type for a type of GASPI; 0: there is no such type. */
 static inline ncoll_type ncoll_gaspi_type(gaspi_datatype_t type)
 {
     int is_64 = sizeof(long) == 8;
@@ -774,7 +781,7 @@ static inline gaspi_return_t gaspi_allreduce(gaspi_const_pointer_t buffer_send,
                                               ncoll_gaspi_ns(timeout_ms)));
 }
 
-/* The type of elements of a size; 0: it could not be made. */
+/* Returns the type of elements of this size; 0: the type could not be made. */
 static inline ncoll_type ncoll_gaspi_type_of_size(gaspi_size_t size)
 {
     struct ncoll_gaspi_job *job = &ncoll_gaspi_job;
@@ -839,8 +846,8 @@ static inline gaspi_return_t gaspi_allreduce_user(gaspi_const_pointer_t buffer_s
 
 /* ------------------------------------------------------------------ errors ------------------- */
 
-/** Gives the state of each rank: GASPI_STATE_CORRUPT of the one that the latest error is about, if
- * it has failed. `state_vector` has room for gaspi_proc_num() of them. */
+/** Gives the state of each rank: GASPI_STATE_CORRUPT for the rank that the latest error is about,
+ * if that rank has failed. `state_vector` has room for gaspi_proc_num() states. */
 static inline gaspi_return_t gaspi_state_vec_get(gaspi_state_vector_t state_vector)
 {
     if (ncoll_gaspi_job.ctx == NULL)
@@ -857,7 +864,7 @@ static inline gaspi_return_t gaspi_state_vec_get(gaspi_state_vector_t state_vect
     return GASPI_SUCCESS;
 }
 
-/** Gives the version of the interface: that of the standard which this header follows. */
+/** Gives the version of the GASPI standard that this header follows. */
 static inline gaspi_return_t gaspi_version(float *version)
 {
     if (version == NULL)
@@ -866,7 +873,8 @@ static inline gaspi_return_t gaspi_version(float *version)
     return GASPI_SUCCESS;
 }
 
-/** Returns a text for a result; ncoll_gaspi_error() has more of the last error. Not to be changed.
+/** Returns the text of a result, which must not be changed; ncoll_gaspi_error() tells more of the
+ * last error.
  */
 static inline gaspi_string_t gaspi_error_str(gaspi_return_t code)
 {
@@ -916,7 +924,7 @@ static inline gaspi_string_t gaspi_error_str(gaspi_return_t code)
     return (gaspi_string_t)(uintptr_t)text;
 }
 
-/** Gives a text for a result; not to be freed. */
+/** Gives the text of a result, which must not be freed. */
 static inline gaspi_return_t gaspi_print_error(gaspi_return_t code, gaspi_string_t *message)
 {
     if (message == NULL)
