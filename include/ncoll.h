@@ -1798,8 +1798,8 @@ NCOLL_API int ncoll_progress_count(ncoll_context *ctx, unsigned *events);
  * messages cost no more than without descriptors.
  *
  * The descriptor belongs to the library: the program does not close it. All calls return the same
- * one; ncoll_context_destroy() closes it. The library uses four file descriptors in this process
- * for it, and one in the process of each peer that has woken this rank.
+ * one; ncoll_context_destroy() closes it. A context with such a descriptor uses four file
+ * descriptors in this process, and one in the process of each peer that has woken this rank.
  *
  * @param ctx  the context
  * @param fd   gets the descriptor; set on NCOLL_OK only

@@ -28,7 +28,8 @@ struct call {
     struct call_args args;
     struct plan *plan;          /* the plan; NULL: prepare() will make it */
     uint64_t started, finished; /* number of runs that have started, and that have finished */
-    /* for a call on an object of lib/stale: its clock, and the oldest clock that it may use */
+    /* for a stale-synchronous call: its clock, which is the number of the iteration, and the oldest
+     * clock of a contribution that it may use */
     uint64_t clock, floor;
     /* number of the call, in the order in which calls of the group start their first run; the same
      * on all ranks */

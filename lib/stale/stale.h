@@ -118,7 +118,7 @@ struct ncoll_stale {
     const void *checked_in, *checked_out; /* buffers of the last call that has passed the checks */
     struct known_call known;              /* the blocking call on mailboxes */
 
-    /* clocks */
+    /* clocks: the clock of a call is the number of its iteration */
     uint64_t blocking_clock; /* clock of the blocking call with slack 0 */
     uint64_t clock, restart; /* clocks of the last call begun, and of the last one with slack 0 */
     /* own: calls of this rank, by clock mod n_own; claims: by clock mod n_claims */
