@@ -75,16 +75,59 @@ MAKES(Cart_sub, made_by_all, (MPI_Comm comm, const int remain[], MPI_Comm *out),
 MAKES(Graph_create, made_by_all,
       (MPI_Comm comm, int n, const int index[], const int edges[], int reorder, MPI_Comm *out),
       (comm, n, index, edges, reorder, out))
-MAKES(Dist_graph_create, made_by_all,
-      (MPI_Comm comm, int n, const int sources[], const int degrees[], const int destinations[],
-       const int weights[], MPI_Info info, int reorder, MPI_Comm *out),
-      (comm, n, sources, degrees, destinations, weights, info, reorder, out))
 MAKES(Dist_graph_create_adjacent, made_by_all,
       (MPI_Comm comm, int in, const int sources[], const int in_weights[], int n_out,
        const int destinations[], const int out_weights[], MPI_Info info, int reorder,
        MPI_Comm *out),
       (comm, in, sources, in_weights, n_out, destinations, out_weights, info, reorder, out))
 MAKES(Intercomm_merge, made_by_some, (MPI_Comm comm, int high, MPI_Comm *out), (comm, high, out))
+
+/*
+ * MPI_Dist_graph_create() of Open MPI 4.1 hangs if the communicator has had 23 non-blocking
+ * collectives: the next one, which it makes itself, has the same tag as the messages with the edges.
+ * ncoll makes non-blocking collectives, too, so programs would hang that do not without it. A new
+ * communicator with the same ranks has had none.
+ */
+#if defined(OPEN_MPI)
+#define NEEDS_NEW_COMM true
+#else
+#define NEEDS_NEW_COMM false
+#endif
+
+static int dist_graph_create(MPI_Comm comm, int n, const int sources[], const int degrees[],
+                             const int destinations[], const int weights[], MPI_Info info,
+                             int reorder, MPI_Comm *out)
+{
+    MPI_Group group;
+    MPI_Comm new_comm;
+
+    if (!NEEDS_NEW_COMM)
+        return real.Dist_graph_create(comm, n, sources, degrees, destinations, weights, info,
+                                      reorder, out);
+    int rc = PMPI_Comm_group(comm, &group);
+    if (rc != MPI_SUCCESS)
+        return rc;
+    rc = real.Comm_create(comm, group, &new_comm);
+    PMPI_Group_free(&group);
+    if (rc != MPI_SUCCESS)
+        return rc;
+    rc = real.Dist_graph_create(new_comm, n, sources, degrees, destinations, weights, info, reorder,
+                                out);
+    real.Comm_free(&new_comm);
+    return rc;
+}
+
+INTERPOSE(Dist_graph_create, MPI_Comm comm, int n, const int sources[], const int degrees[],
+          const int destinations[], const int weights[], MPI_Info info, int reorder, MPI_Comm *out)
+{
+    inside_begins();
+    int rc =
+        dist_graph_create(comm, n, sources, degrees, destinations, weights, info, reorder, out);
+    inside_ends();
+    if (rc == MPI_SUCCESS)
+        made_by_all(comm, *out);
+    return rc;
+}
 
 /* Frees a communicator by `function`. MPI then deletes attributes, and the functions that do so may
  * free other communicators; so comm_being_freed is restored. */
