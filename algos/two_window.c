@@ -36,7 +36,7 @@ struct rounds {
     unsigned k, skipped;
 };
 
-/* What is the same on all ranks in round t of an allreduce. */
+/* The parameters of round t of an allreduce, which are the same on all ranks. */
 struct growth {
     const struct shape *g;
     unsigned t, k;

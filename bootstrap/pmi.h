@@ -3,10 +3,10 @@
  * The bootstrap under a launcher with PMI-1 or PMI-2: mpiexec of MPICH and similar ones, srun
  * --mpi=pmi2, flux run.
  *
- * As with PMIx, the ranks of a node meet on a board in shared memory (node_board.h), and the leader
- * of the node publishes one parcel with the blobs of all of them. PMI has no values for one node
- * only, and no get that waits until a value is there. So the mates find the board in three steps,
- * before the first exchange:
+ * The ranks of a node meet on a board in shared memory (node_board.h), as they do with PMIx, and
+ * the leader of the node publishes one parcel with the blobs of all of them. PMI has no values for
+ * one node only, and no get that waits until a value is there. So the mates find the board in
+ * three steps, before the first exchange:
  *
  *     leaders put the names of their boards | fence | mates map them, and note on them that they
  *     have come | fence | leaders see which of their mates are apart

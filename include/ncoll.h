@@ -1811,8 +1811,8 @@ NCOLL_API int ncoll_context_fd(ncoll_context *ctx, int *fd);
 
 /**
  * Makes the descriptor of ncoll_context_fd() ready for a sleep, as ucp_worker_arm() of UCX does.
- * Whatever comes from now on makes the descriptor readable, even if it comes before the program
- * sleeps. The call makes progress as ncoll_progress() does.
+ * Anything that comes from now on makes the descriptor readable, even if it comes before the
+ * program sleeps. The call makes progress as ncoll_progress() does.
  *
  * NCOLL_TIMEOUT says that the program must not sleep yet: a collective has gone on in this call, or
  * has ended since the last one. The program then tests all its requests, makes all calls again that

@@ -175,7 +175,7 @@ static void destroy_all(struct comm *over)
 }
 
 /* Removes from the list those communicators whose contexts are to be destroyed, and returns them.
- * Of those that all ranks have freed, the last `most` are kept. Called with the lock. */
+ * It keeps the last `most` of those that all ranks have freed. Called with the lock. */
 static struct comm *take_over(bool old_too, unsigned most)
 {
     int64_t now = now_ns();

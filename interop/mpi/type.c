@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the library knows of MPI types. A type is examined at its first use, and remembered until
+ * The library's knowledge of MPI types. A type is examined at its first use, and remembered until
  * the program frees it (MPI_Type_free() is interposed), since MPI may give the handle to another
  * type then.
  */

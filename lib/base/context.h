@@ -50,7 +50,7 @@ struct suspect {
     char why[256];
 };
 
-/* What a context knows of a rank. The struct is small, as there is one for each rank of the job. */
+/* A context's record of a rank. The struct is small, as there is one for each rank of the job. */
 struct peer {
     /* number of the rank's node; nodes are numbered in the order of their first ranks */
     uint32_t node : 31;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a rank tells the others about the machine and the cores on which it runs. */
+/* The machine and the cores on which a rank runs, as the rank describes them to the others. */
 #ifndef NCOLL_LIB_NODE_H
 #define NCOLL_LIB_NODE_H
 

@@ -107,8 +107,8 @@ unsigned ncoll__room_take_power(struct room *r, unsigned wish)
 
 /* ------------------------------------------------------------------ connections --------------- */
 
-/* Where there may be several receive queues, a connection takes at most 1/QUEUE_PART of the free
- * entries of a queue, or the minimum, if that is more. */
+/* A connection takes at most 1/QUEUE_PART of the free entries of a queue, or the minimum if that is
+ * more, if the device may have several receive queues. */
 #define QUEUE_PART 32u
 
 static void begin_queue(struct rooms *r, unsigned left)

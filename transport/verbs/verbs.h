@@ -150,7 +150,7 @@ struct inbox {
     uint64_t raw; /* target of the writes of raw.c */
 };
 
-/* What this rank knows of a peer's window, and of the peer's use of this rank's window of the same
+/* This rank's record of a peer's window, and of the peer's use of this rank's window of the same
  * group. */
 struct view {
     uint64_t addr;  /* of the slots; the other parts lie around them, see window.h; 0: not known */
