@@ -10,8 +10,8 @@
 #include "bootstrap/futex.h"
 #include "transport/file_limit.h"
 
-/* Rounds up to whole pages. Extents and channels begin at page boundaries, so that they can be
- * mapped, and their memory given back. */
+/* Rounds up to whole pages. Rows, long blobs and channels begin at page boundaries, so that they can
+ * be mapped, and their memory given back. */
 static uint64_t whole_pages(uint64_t bytes)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -37,6 +37,7 @@ int ncoll__board_create(int ranks, struct ncoll_fork_board *board)
         mmap(NULL, header_bytes(ranks), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (board->header == MAP_FAILED)
         return errno;
+    atomic_init(&board->header->blobs_end, whole_pages(1)); /* 0 stands for: no row yet */
     board->channels_fd = memfd_create("ncoll-channels", MFD_CLOEXEC);
     if (board->channels_fd < 0) {
         error = errno;
@@ -138,11 +139,46 @@ int ncoll__channel_open(struct ncoll_fork_board *board, struct channel **channel
     return error;
 }
 
-static void give_back(struct ncoll_fork_board *board, const struct extent *extent)
+static uint64_t row_bytes(const struct ncoll_fork_board *board)
 {
-    if (extent->capacity > 0)
-        (void)fallocate(board->blobs_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                        (off_t)extent->offset, (off_t)extent->capacity);
+    return whole_pages((uint64_t)board->ranks * SHORT_BLOB);
+}
+
+/* Takes bytes of the blobs file that nobody uses. Returns where they begin. */
+static uint64_t take(struct ncoll_fork_board *board, uint64_t bytes)
+{
+    return atomic_fetch_add(&board->header->blobs_end, bytes);
+}
+
+/* Returns where a row begins. The first rank that asks takes a place for it; if two ranks do so at
+ * the same time, one of the places is not used, which costs no memory. */
+static uint64_t row_at(struct ncoll_fork_board *board, _Atomic uint64_t *row)
+{
+    uint64_t at = atomic_load(row), mine;
+
+    if (at != 0)
+        return at;
+    mine = take(board, row_bytes(board));
+    return atomic_compare_exchange_strong(row, &at, mine) ? mine : at;
+}
+
+static void give_back(struct ncoll_fork_board *board, uint64_t offset, uint64_t bytes)
+{
+    if (bytes > 0)
+        (void)fallocate(board->blobs_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
+                        (off_t)bytes);
+}
+
+/* Gives the memory of all blobs of a channel back. */
+static void give_blobs_back(struct ncoll_fork_board *board, struct channel *channel)
+{
+    for (int odd = 0; odd < 2; odd++) {
+        uint64_t row = atomic_load(&channel->rows[odd]);
+        give_back(board, row, row != 0 ? row_bytes(board) : 0);
+        for (int r = 0; r < board->ranks; r++)
+            give_back(board, channel->ranks[r].blob[odd].offset,
+                      channel->ranks[r].blob[odd].capacity);
+    }
 }
 
 void ncoll__channel_close(struct ncoll_fork_board *board, struct channel *channel)
@@ -152,10 +188,7 @@ void ncoll__channel_close(struct ncoll_fork_board *board, struct channel *channe
 
     raise_news(board);
     if (closed == board->ranks) {
-        for (int r = 0; r < board->ranks; r++) {
-            give_back(board, &channel->ranks[r].blob[0]);
-            give_back(board, &channel->ranks[r].blob[1]);
-        }
+        give_blobs_back(board, channel);
         madvise(channel, channel_bytes(board->ranks), MADV_REMOVE);
     }
     unmap_channel(board, channel);
@@ -182,10 +215,12 @@ int ncoll__channel_publish(struct ncoll_fork_board *board, struct channel *chann
     struct channel_rank *own = &channel->ranks[board->rank];
     struct extent *extent = &own->blob[k % 2];
 
-    if (len > extent->capacity) {
-        give_back(board, extent);
+    if (extent->capacity == 0 && len <= SHORT_BLOB) {
+        extent->offset = row_at(board, &channel->rows[k % 2]) + (uint64_t)board->rank * SHORT_BLOB;
+    } else if (len > extent->capacity) {
+        give_back(board, extent->offset, extent->capacity);
         extent->capacity = whole_pages(len);
-        extent->offset = atomic_fetch_add(&board->header->blobs_end, extent->capacity);
+        extent->offset = take(board, extent->capacity);
     }
     extent->len = len;
     if (ncoll__file_is_too_long(extent->offset + len))
@@ -211,12 +246,13 @@ int ncoll__blobs_map(struct ncoll_fork_board *board, const struct channel *chann
             continue;
         if (extent->offset < begin)
             begin = extent->offset;
-        if (extent->offset + extent->capacity > end)
-            end = extent->offset + extent->capacity;
+        if (extent->offset + extent->len > end)
+            end = extent->offset + extent->len;
     }
     *blobs = (struct blobs){0};
     if (end == 0)
         return 0; /* all blobs are empty */
+    begin -= begin % (uint64_t)sysconf(_SC_PAGESIZE);
     void *base = mmap(NULL, end - begin, PROT_READ, MAP_SHARED, board->blobs_fd, (off_t)begin);
     if (base == MAP_FAILED)
         return errno;

@@ -12,12 +12,16 @@
  *
  *     header    anonymous mapping; the state of the whole board, and the ranks that have ended
  *     channels  memfd of struct channel, [i] at i * channel bytes; grows as contexts are opened
- *     blobs     memfd of page-aligned extents; a rank takes a new one if a blob outgrows the old
+ *     blobs     memfd where the blobs lie
  *
- * Lifetime of a blob. Each rank has two extents per channel, for even and odd exchanges. A rank
- * that starts exchange k+1 has seen the end of exchange k. So all ranks have started k, and none
- * reads blobs of k-1 any more (they are valid until the next exchange_start). So the extent of k-1
- * is free for k+1, while that of k is still being read.
+ * Blobs. The blobs of even exchanges of a channel lie in one row, those of odd exchanges in another
+ * one: that of rank r at r * SHORT_BLOB. A rank reads the blobs of all ranks, and if each blob had
+ * pages of its own, most of the time would go into mapping them. A rank whose blob is longer takes
+ * pages for it, which later blobs of the same row use, too; and new ones if a blob outgrows them.
+ *
+ * Lifetime of a blob. A rank that starts exchange k+1 has seen the end of exchange k. So all ranks
+ * have started k, and none reads blobs of k-1 any more (they are valid until the next
+ * exchange_start). So the places of k-1 are free for k+1, while those of k are still being read.
  *
  * Memory order. Each rank alone writes its `started` and its extents, before it adds itself to
  * `arrived` with release order. A rank that acquires `arrived` >= k * ranks therefore sees the k-th
@@ -39,6 +43,11 @@
 #include "bootstrap/shared_channels.h"
 #include "ncoll.h"
 
+/* The longest blob, in bytes, that lies in a row. */
+#define SHORT_BLOB 512u
+
+/* A blob in the blobs file. capacity: bytes of the pages that its rank has for it; 0: it lies in the
+ * row. */
 struct extent {
     uint64_t offset, len, capacity;
 };
@@ -58,6 +67,7 @@ _Static_assert(sizeof(struct channel_rank) == 64, "a rank's part is one cache li
 struct channel {
     _Alignas(64) _Atomic uint64_t arrived; /* number of exchanges started, summed over all ranks */
     _Atomic int closed;                    /* number of ranks that have closed their context */
+    _Atomic uint64_t rows[2];              /* where the rows begin; 0: not known yet */
     struct channel_rank ranks[];
 };
 
