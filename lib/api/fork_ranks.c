@@ -14,6 +14,7 @@
 #include "bootstrap/fork_board.h"
 #include "bootstrap/tcp_proof.h"
 #include "lib/base/settings.h"
+#include "lib/topology/node.h"
 
 #define RANKS_MAX 65536
 
@@ -216,7 +217,8 @@ int ncoll_fork_ranks(int ranks, const ncoll_params *base, ncoll_rank_main main_f
                   strerror(error));
         goto free_pids;
     }
-    fflush(NULL); /* otherwise each child would print what is still buffered here */
+    fflush(NULL);  /* otherwise each child would print what is still buffered here */
+    ncoll__node(); /* finds the limit of processor time for all ranks */
     for (int r = 0; r < ranks; r++) {
         pid_t pid = fork();
         if (pid == 0)
