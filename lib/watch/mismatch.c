@@ -54,12 +54,11 @@
 #define TELL_NS 40000000u
 /* The number of groups that one check searches for messages of other calls. */
 #define LOOKS 16u
-/* The number of slots of a group that one check searches, and the number of further slots that are
- * searched, in turn, if a run has waited for TELL_NS. A large group has thousands of slots. */
-#define FIRST_SLOTS   64u
-#define FURTHER_SLOTS 64u
-#define PAGE_BYTES    4096u /* the smallest page of any system */
-#define FURTHER_PAGES (FURTHER_SLOTS * EPOCHS * sizeof(struct slot) / PAGE_BYTES + 2)
+/* The number of slots of a group that one check searches: the first ones, and as many further ones,
+ * in turn, if a run has waited for TELL_NS. A large group has thousands of slots. */
+#define SLOTS      64u
+#define PAGE_BYTES 4096u /* the smallest page of any system */
+#define PAGES      (SLOTS * EPOCHS * sizeof(struct slot) / PAGE_BYTES + 2)
 
 /* ------------------------------------------------------------------ messages ------------------ */
 
@@ -74,63 +73,89 @@ static bool is_of(const struct run *run, struct signature signature)
            (history_hash == 0 || history_hash == run->history_hash);
 }
 
+/* Which pages of some slots have been written, as the kernel says: reading the other slots, which
+ * are most slots of a rank, would allocate memory for them. */
+struct written {
+    uintptr_t from, page; /* address of the first page; bytes of a page; 0: not known */
+    unsigned char present[PAGES];
+};
+
+static struct written find_written(const struct window *w, unsigned first, unsigned end)
+{
+    struct written out = {.page = (uintptr_t)sysconf(_SC_PAGESIZE)};
+
+    out.from = (uintptr_t)window_slot(w, 0, first) / out.page * out.page;
+    uintptr_t bytes = (uintptr_t)window_slot(w, 0, end) - out.from;
+    if (mincore((void *)out.from, bytes, out.present) != 0) /* NOLINT(performance-no-int-to-ptr) */
+        out.page = 0;
+    return out;
+}
+
+static bool is_written(const struct written *written, const struct slot *slot)
+{
+    return written->page == 0 ||
+           (written->present[((uintptr_t)slot - written->from) / written->page] & 1) != 0;
+}
+
 /* Finds a message in a slot that the run does not use, from `first` to before `end`: another rank
  * has called something else. */
 static void look_for_strangers(struct ncoll_group *g, const struct run *run, unsigned first,
-                               unsigned end)
+                               unsigned end, const struct written *written)
 {
     const struct window *w = g->window;
     struct signature mine = run->call->plan->signature;
 
     mine.amount |= run->history_hash;
-    for (unsigned s = first; s < end && s < w->shape.n_slots; s++) {
-        if (!window_raised(w, run->epoch, s))
+    for (unsigned s = first; s < end; s++) {
+        const struct slot *slot = window_slot(w, run->epoch, s);
+        if (!is_written(written, slot) || !window_raised(w, run->epoch, s))
             continue; /* the signature is from an earlier run */
-        struct signature signature = signature_read(&window_slot(w, run->epoch, s)->signature);
+        struct signature signature = signature_read(&slot->signature);
         if (!is_of(run, signature))
             ncoll__mismatch_in_slot(g, mine, (unsigned)g->rank, s, signature);
     }
+}
+
+/* True if the group has an unfinished run. A group that is being made or freed may have none, and no
+ * window either. */
+static bool has_run(struct ncoll_group *g)
+{
+    for (uint64_t e = g->credits.finished + 1; e < g->next_epoch; e++)
+        if (run_of(g, e)->call != NULL)
+            return true;
+    return false;
+}
+
+/* Searches SLOTS slots, from `first` on, for all unfinished runs. */
+static void search(struct ncoll_group *g, unsigned first)
+{
+    if (!has_run(g))
+        return;
+    unsigned n_slots = g->window->shape.n_slots;
+    unsigned end = first + SLOTS < n_slots ? first + SLOTS : n_slots;
+    struct written written = find_written(g->window, first, end);
+
+    for (uint64_t e = g->credits.finished + 1; e < g->next_epoch; e++)
+        if (run_of(g, e)->call != NULL)
+            look_for_strangers(g, run_of(g, e), first, end, &written);
 }
 
 static void check_group(struct ncoll_group *g)
 {
     if (g->stale != NULL)
         ncoll__stale_check(g);
-    for (uint64_t e = g->credits.finished + 1; e < g->next_epoch; e++)
-        if (run_of(g, e)->call != NULL)
-            look_for_strangers(g, run_of(g, e), 0, FIRST_SLOTS);
+    search(g, 0);
 }
 
-/* True if some memory of the slots from `first` to before `end` has been written. It asks the
- * kernel: reading the slots would allocate memory for those that nobody has written, which are most
- * slots of a rank. */
-static bool are_written(const struct window *w, unsigned first, unsigned end)
-{
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    uintptr_t from = (uintptr_t)window_slot(w, 0, first) / page * page;
-    uintptr_t bytes = (uintptr_t)window_slot(w, 0, end) - from;
-    unsigned char present[FURTHER_PAGES] = {0}, any = 0;
-
-    if (mincore((void *)from, bytes, present) != 0) /* NOLINT(performance-no-int-to-ptr) */
-        return true;
-    for (unsigned i = 0; i < FURTHER_PAGES; i++)
-        any |= present[i];
-    return any & 1;
-}
-
-/* Searches some of the slots behind FIRST_SLOTS, the next ones each time. */
+/* Searches some of the slots behind the first SLOTS, the next ones each time. */
 static void look_further(struct ncoll_group *g)
 {
-    unsigned n_slots = g->window->shape.n_slots, first = FIRST_SLOTS + g->slots_seen;
+    unsigned n_slots = g->window->shape.n_slots;
 
-    if (n_slots <= FIRST_SLOTS)
+    if (n_slots <= SLOTS)
         return;
-    unsigned end = first + FURTHER_SLOTS < n_slots ? first + FURTHER_SLOTS : n_slots;
-    for (uint64_t e = g->credits.finished + 1;
-         e < g->next_epoch && are_written(g->window, first, end); e++)
-        if (run_of(g, e)->call != NULL)
-            look_for_strangers(g, run_of(g, e), first, end);
-    g->slots_seen = (g->slots_seen + FURTHER_SLOTS) % (n_slots - FIRST_SLOTS);
+    search(g, SLOTS + g->slots_seen);
+    g->slots_seen = (g->slots_seen + SLOTS) % (n_slots - SLOTS);
 }
 
 /* Searches LOOKS groups, the next ones each time. With hundreds of busy groups a search of all

@@ -9,10 +9,12 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "lib/base/group.h"
 #include "lib/inspect.h"
 #include "test/support/crew.h"
 #include "test/support/hang.h"
@@ -21,7 +23,7 @@
 #define COUNT_MAX 100000
 #define RANKS_MAX 9
 
-struct call {
+struct made_call {
     size_t count; /* SIZE_MAX: barrier */
     ncoll_type type;
     ncoll_op op;
@@ -35,7 +37,7 @@ struct call {
 #define TYPICAL      3, NCOLL_INT64, NCOLL_SUM
 
 static const struct {
-    struct call normal, other;
+    struct made_call normal, other;
 } pairs[] = {
     {{TYPICAL, .text = "allreduce of 3 int64, sum ("}, {BARRIER, .text = "barrier ("}},
     {{BARRIER, .text = "barrier ("}, {TYPICAL, .text = "allreduce of 3 int64, sum ("}},
@@ -75,27 +77,27 @@ enum form { BLOCK, TIME_OUT, TEST, REQUEST, FORMS };
 
 /* The task of a crew; forked along. */
 static struct {
-    struct call calls[RANKS_MAX]; /* of each rank */
+    struct made_call calls[RANKS_MAX]; /* of each rank */
     enum before before;
-    const struct call *normal, *other;
+    const struct made_call *normal, *other;
 } plan;
 
 static int64_t in[COUNT_MAX], out[COUNT_MAX];
 
-static int force(struct rank *r, const struct call *c)
+static int force(struct rank *r, const struct made_call *c)
 {
     return ncoll__group_force(r->world, c->count == BARRIER ? COLL_BARRIER : COLL_ALLREDUCE,
                               c->algorithm, c->radix);
 }
 
-static int call(struct rank *r, const struct call *c, int64_t timeout_ns)
+static int call(struct rank *r, const struct made_call *c, int64_t timeout_ns)
 {
     if (c->count == BARRIER)
         return ncoll_barrier(r->world, timeout_ns);
     return ncoll_allreduce(r->world, in, out, c->count, c->type, c->op, timeout_ns);
 }
 
-static int start_and_wait(struct rank *r, const struct call *c)
+static int start_and_wait(struct rank *r, const struct made_call *c)
 {
     ncoll_request *request;
     int rc = c->count == BARRIER
@@ -105,7 +107,7 @@ static int start_and_wait(struct rank *r, const struct call *c)
     return rc == NCOLL_OK ? ncoll_wait(&request, NCOLL_BLOCK) : rc;
 }
 
-static int call_in_form(struct rank *r, const struct call *c, enum form form)
+static int call_in_form(struct rank *r, const struct made_call *c, enum form form)
 {
     int rc;
 
@@ -138,7 +140,7 @@ static bool tells_two(struct rank *r, const char *text)
  * finishing the last of these calls. */
 static int agree(struct rank *r)
 {
-    const struct call *calls[] = {plan.normal, plan.normal, plan.normal, plan.other};
+    const struct made_call *calls[] = {plan.normal, plan.normal, plan.normal, plan.other};
     unsigned n = plan.before == NOTHING ? 0 : plan.before == NORMAL_CALLS ? 3 : 4;
     int rc = NCOLL_OK;
 
@@ -150,7 +152,7 @@ static int agree(struct rank *r)
 
 static int disagree(struct rank *r)
 {
-    const struct call *c = &plan.calls[r->rank];
+    const struct made_call *c = &plan.calls[r->rank];
     enum form form = (enum form)random_below(&r->own, FORMS);
 
     CHECK_STATUS(agree(r), NCOLL_OK);
@@ -219,10 +221,10 @@ static void test_half_of_the_ranks_differ(void **state)
  */
 static void test_the_root_differs(void **state)
 {
-    static const struct call rooted = {BARRIER, .algorithm = "tree", .radix = 2,
-                                       .text = "barrier (tree, n = 2)"};
-    static const struct call others = {TYPICAL, "tree", 3,
-                                       "allreduce of 3 int64, sum (tree, n = 3)"};
+    static const struct made_call rooted = {BARRIER, .algorithm = "tree", .radix = 2,
+                                            .text = "barrier (tree, n = 2)"};
+    static const struct made_call others = {TYPICAL, "tree", 3,
+                                            "allreduce of 3 int64, sum (tree, n = 3)"};
 
     (void)state;
     plan.normal = &rooted;
@@ -241,7 +243,7 @@ static void test_all_ranks_differ(void **state)
     (void)state;
     for (int r = 0; r < RANKS_MAX; r++) {
         snprintf(texts[r], sizeof texts[r], "allreduce of %d int64, sum (", 3 + r);
-        plan.calls[r] = (struct call){3 + (size_t)r, NCOLL_INT64, NCOLL_SUM, .text = texts[r]};
+        plan.calls[r] = (struct made_call){3 + (size_t)r, NCOLL_INT64, NCOLL_SUM, .text = texts[r]};
     }
     plan.normal = &plan.calls[0];
     plan.other = &plan.calls[1];
@@ -326,12 +328,49 @@ static void test_an_empty_block_differs(void **state)
     }
 }
 
+/* A rank that waits searches its slots for messages of other calls. It reads only those that have
+ * been written, since reading the others would give them memory. */
+#define WRITTEN_MOST 8u
+
+static int wait_for_the_last(struct rank *r)
+{
+    const struct window *w = r->world->window;
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first = (uintptr_t)w->slots / page * page;
+    size_t bytes = (uintptr_t)window_slot(w, 0, w->shape.n_slots) - first, written = 0;
+    unsigned char *present = calloc(bytes / page + 2, 1);
+
+    CHECK(present != NULL && bytes / page > WRITTEN_MOST);
+    if (r->rank == r->ranks - 1)
+        usleep(150000);
+    CHECK_STATUS(ncoll_barrier(r->world, NCOLL_BLOCK), NCOLL_OK);
+    CHECK(mincore((void *)first, bytes, present) == 0);
+    for (size_t i = 0; i < bytes / page; i++)
+        written += present[i] & 1;
+    free(present);
+    CHECK(written <= WRITTEN_MOST);
+    return 0;
+}
+
+static void test_a_search_takes_no_memory(void **state)
+{
+    ncoll_params params;
+
+    (void)state;
+    ncoll_params_init(&params, sizeof params);
+    params.transport = "shm";
+    assert_int_equal(crew_run(CREW_PROCESSES, 4, &params, 20, wait_for_the_last, NULL), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_rank_differs), cmocka_unit_test(test_half_of_the_ranks_differ),
-        cmocka_unit_test(test_the_root_differs), cmocka_unit_test(test_all_ranks_differ),
-        cmocka_unit_test(test_settings_differ),  cmocka_unit_test(test_an_empty_block_differs),
+        cmocka_unit_test(test_one_rank_differs),
+        cmocka_unit_test(test_half_of_the_ranks_differ),
+        cmocka_unit_test(test_the_root_differs),
+        cmocka_unit_test(test_all_ranks_differ),
+        cmocka_unit_test(test_settings_differ),
+        cmocka_unit_test(test_an_empty_block_differs),
+        cmocka_unit_test(test_a_search_takes_no_memory),
     };
 
     return cmocka_run_group_tests_name("mismatch", tests, NULL, NULL);
