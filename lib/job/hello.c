@@ -177,13 +177,13 @@ static int number_nodes(struct ncoll_context *ctx, const struct node *nodes)
 }
 
 /* Finds ctx->places and, on one node, the domains. ncoll__places() sorts its array, but finding
- * domains takes the nodes in the order of ranks; so on one machine it gets a copy. */
+ * domains takes the nodes in the order of ranks; so where this may follow, it gets a copy. */
 static int learn_from(struct ncoll_context *ctx, struct node *nodes, struct node own)
 {
     size_t bytes = (size_t)ctx->ranks * sizeof *nodes;
     struct node *sorted = nodes;
 
-    if (ctx->one_machine && (sorted = ncoll__allocate(ctx, bytes)) == NULL)
+    if (ctx->one_machine && ctx->rank == 0 && (sorted = ncoll__allocate(ctx, bytes)) == NULL)
         return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d peers", ctx->ranks);
     if (sorted != nodes)
         memcpy(sorted, nodes, bytes);

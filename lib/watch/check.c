@@ -8,7 +8,7 @@
  * that shares a core, if that is longer. Many ranks on a core yield in turn, and would otherwise
  * make a check in every turn. */
 #define CHECK_NS          1000000u
-#define CHECK_NS_PER_RANK 100000.0
+#define CHECK_NS_PER_RANK 200000.0
 
 static uint64_t interval_ns(const struct ncoll_context *ctx)
 {
