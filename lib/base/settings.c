@@ -415,8 +415,10 @@ static int check_range(const struct setting *s, ncoll_params *params, struct set
 
     if (s->kind == KIND_REAL) {
         double real = *(double *)field(params, s);
+        if (real >= s->min && real <= s->max)
+            return NCOLL_OK;
         snprintf(text, sizeof text, "%g", real);
-        return real >= s->min && real <= s->max ? NCOLL_OK : refuse(error, s, text);
+        return refuse(error, s, text);
     }
     if (s->kind == KIND_INT || s->kind == KIND_RADIX)
         value = *(int *)field(params, s);
