@@ -309,6 +309,14 @@ static int offer(struct transport *t, struct window *w, int peer, unsigned depth
     return NCOLL_OK;
 }
 
+/* True if the rank is on the node of this one, as transports see it. */
+static bool is_near(const struct sim_transport *t, int rank)
+{
+    int ranks = ncoll__sim->config.node_ranks;
+
+    return ranks > 1 && rank / ranks == t->config.rank / ranks;
+}
+
 static int accept(struct transport *transport, struct window *w, int peer, const void *peer_desc,
                   size_t peer_desc_len, const struct offer *offer)
 {
@@ -327,6 +335,9 @@ static int accept(struct transport *transport, struct window *w, int peer, const
     if (described != peer)
         ncoll__sim_violation("rank %d has the description of rank %d for that of rank %d",
                              t->config.rank, described, peer);
+    if (is_near(t, peer) && sim_is_killed(peer)) /* shm finds no memory of such a process */
+        return e->fail(e->arg, BECAUSE(NCOLL_ERR_PEER, PEER_DIED), peer, NULL, "rank %d was killed",
+                       peer);
     if (link == NULL)
         link = add_link(t, peer);
     if (link == NULL || !set_view(link, w->shape.id, theirs.window))
@@ -374,11 +385,10 @@ static bool view(struct transport *transport, struct endpoint *at, const struct 
                  struct window_view *view)
 {
     const struct link *link = (const struct link *)at;
-    int ranks = ncoll__sim->config.node_ranks;
     const struct window *there =
         w->shape.id < link->n_views ? link->views[w->shape.id].window : NULL;
 
-    if (there == NULL || at->rank / ranks != sim_of(transport)->config.rank / ranks)
+    if (there == NULL || !is_near(sim_of(transport), at->rank))
         return false;
     ((struct sim_window *)(uintptr_t)there)->viewed = true;
     *view = (struct window_view){there->slots, there->got, there->credits, there->bulk};
