@@ -335,8 +335,8 @@ struct transport_ops {
      * this rank: O(1) bytes, perhaps none. */
     int (*describe)(struct transport *t, struct blob *blob);
 
-    /* mandatory. Make a window for a group, whose flags and credits are 0, and free it. quiet: no
-     * rank writes to the window any more. */
+    /* mandatory. Make a window for a group, in which flags, credits and `got` are 0, and free it.
+     * quiet: no rank writes to the window any more. */
     int (*window_create)(struct transport *t, const struct window_shape *shape,
                          struct window **out);
     void (*window_destroy)(struct transport *t, struct window *w, bool quiet);

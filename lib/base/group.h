@@ -150,7 +150,7 @@ struct ncoll_group {
     struct stall stall;                /* see stall.c */
     /* the first unfinished epoch at the last check of mismatch.c; 0: all were finished */
     uint64_t waited_in;
-    /* slots after the first FIRST_SLOTS that mismatch.c has searched in this turn */
+    /* slots after the first ones that mismatch.c has searched in this turn */
     unsigned slots_seen;
     struct wiring wiring;
     /* unfinished creation of a group from this one, or the freeing of this one */

@@ -13,8 +13,9 @@
  * one after the other, and by forked ranks, whose parent has read it for them. */
 #define KEEP_NS INT64_C(1000000000)
 
-/* The control groups of a process, as /proc names them. */
+/* The control groups of a process, as /proc names them in its namespace of control groups. */
 struct groups {
+    ino_t namespace;
     ssize_t len; /* of the text; below 0: it cannot be read, or is too long */
     char text[2048];
 };
@@ -72,7 +73,10 @@ static void find_quota(struct node *node)
     static struct groups kept_in;
     static int64_t kept_ns; /* 0: nothing is kept */
     struct groups groups = {0};
+    struct stat namespace;
 
+    if (stat("/proc/self/ns/cgroup", &namespace) == 0)
+        groups.namespace = namespace.st_ino;
     groups.len = read_file("/proc/self/cgroup", groups.text, sizeof groups.text);
     if (groups.len == (ssize_t)sizeof groups.text)
         groups.len = -1;
@@ -83,7 +87,7 @@ static void find_quota(struct node *node)
     }
     int64_t now = now_ns();
     bool is_same = groups.len >= 0 && memcmp(&groups, &kept_in, sizeof groups) == 0;
-    if (kept_ns == 0 || !is_same || now - kept_ns > KEEP_NS) {
+    if (kept_ns == 0 || !is_same || now < kept_ns || now - kept_ns > KEEP_NS) {
         kept = (struct node){0};
         ncoll__node_quota(&kept);
         kept_in = groups;

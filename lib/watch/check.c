@@ -5,15 +5,18 @@
 #include "lib/watch/failure.h"
 
 /* The interval between two checks of a waiting rank: CHECK_NS, or CHECK_NS_PER_RANK for each rank
- * that shares a core, if that is longer. Many ranks on a core yield in turn, and would otherwise
- * make a check in every turn. */
+ * that shares a core, if that is longer, but at most CHECK_MOST_NS. Many ranks on a core take turns,
+ * and would otherwise make a check in every turn. */
 #define CHECK_NS          1000000u
 #define CHECK_NS_PER_RANK 200000.0
+#define CHECK_MOST_NS     100000000u
 
 static uint64_t interval_ns(const struct ncoll_context *ctx)
 {
     double many_ns = CHECK_NS_PER_RANK * ctx->places.ranks_per_core;
 
+    if (many_ns > CHECK_MOST_NS)
+        return CHECK_MOST_NS;
     return many_ns > CHECK_NS ? (uint64_t)many_ns : CHECK_NS;
 }
 

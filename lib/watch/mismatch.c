@@ -73,8 +73,9 @@ static bool is_of(const struct run *run, struct signature signature)
            (history_hash == 0 || history_hash == run->history_hash);
 }
 
-/* Which pages of some slots have been written, as the kernel says: reading the other slots, which
- * are most slots of a rank, would allocate memory for them. */
+/* Which pages of some slots are in memory, as the kernel says. Most slots of a rank have never been
+ * written, and are in none: to read them would allocate memory for them. A page that was swapped
+ * out counts again from the next message to it on. */
 struct written {
     uintptr_t from, page; /* address of the first page; bytes of a page; 0: not known */
     unsigned char present[PAGES];

@@ -262,13 +262,13 @@ int side_open(struct side *side, const struct bootstrap_ops *ops)
 
 /* ------------------------------------------------------------------ exchanges ---------------- */
 
-/* In turn: no bytes; few, or a few more than a short blob has on the board of forked ranks; any
- * number. */
+/* None in each fifth exchange. Odd ranks have few bytes, or a few more than a blob may have that
+ * keeps its place on the board of forked ranks. */
 static size_t length(int rank, int k)
 {
     size_t any = (size_t)(rank * 7919 + k * 104729);
 
-    return k % 5 == 0 ? 0 : any % (k % 5 < 3 ? 700 : SIZE_MAX_BYTES + 1);
+    return k % 5 == 0 ? 0 : any % (rank % 2 == 1 ? 520 : SIZE_MAX_BYTES + 1);
 }
 
 static unsigned char pattern(int rank, int k, size_t i)
