@@ -230,9 +230,12 @@ static void test_limited_time(void **state)
 
 /* ------------------------------------------------------------------ mounts -------------------- */
 
+/* Also gives this rank its own namespace of control groups, so that it does not use the limit of
+ * processor time that its parent has found, but looks for one itself. */
 static int own_mounts(void)
 {
-    return unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0
+    return unshare(CLONE_NEWNS | CLONE_NEWCGROUP) != 0 ||
+                   mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0
                ? SKIP
                : 0;
 }
