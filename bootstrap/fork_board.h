@@ -15,9 +15,9 @@
  *     blobs     memfd where the blobs lie
  *
  * Blobs. The blobs of even exchanges of a channel lie in one row, those of odd exchanges in another
- * one: that of rank r at r * SHORT_BLOB. A rank reads the blobs of all ranks, and if each blob had
- * pages of its own, most of the time would go into mapping them. A rank whose blob is longer takes
- * pages for it, which later blobs of the same row use, too; and new ones if a blob outgrows them.
+ * one: that of rank r at r * SHORT_BLOB. A rank reads the blobs of all ranks, and would have a page
+ * fault for every few of them if each had pages of its own. A rank whose blob is longer takes pages
+ * for it, which later blobs of the same row use, too; and new ones if a blob outgrows them.
  *
  * Lifetime of a blob. A rank that starts exchange k+1 has seen the end of exchange k. So all ranks
  * have started k, and none reads blobs of k-1 any more (they are valid until the next
